@@ -1,0 +1,45 @@
+//! What the policy decided and others must carry out, once its lock is free.
+
+use super::{Engine, Run};
+use event_listener::Event;
+use std::sync::Arc;
+
+/// Collected under the engine's lock, applied after it.
+#[derive(Default)]
+pub(crate) struct Effects {
+    /// There may be work to take.
+    pub(crate) wake: bool,
+    /// Orders were given, or a charge was returned.
+    pub(crate) changed: bool,
+    /// Those who waited for a task that has ended.
+    pub(crate) notify: Vec<Arc<Event>>,
+    /// Runs that have ended.
+    pub(crate) ended: Vec<Arc<Run>>,
+    /// Tasks that succeeded through the policy: their inputs are let go.
+    pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
+    /// Arrays that are complete: what they wanted as a whole is let go.
+    pub(crate) finish: Vec<(Arc<Run>, usize)>,
+}
+
+impl Effects {
+    pub(super) fn apply(self, engine: &Engine) {
+        for (run, node, index) in &self.release {
+            run.release(*node, *index);
+        }
+        for (run, array) in &self.finish {
+            run.finish_array(*array);
+        }
+        self.notify.iter().for_each(|event| notify(event));
+        self.ended.iter().for_each(|run| run.announce_end());
+        if self.changed || !self.ended.is_empty() {
+            notify(&engine.changed);
+        }
+        if self.wake {
+            engine.bell.ring();
+        }
+    }
+}
+
+fn notify(event: &Event) {
+    event.notify(usize::MAX);
+}

@@ -1,0 +1,112 @@
+//! Ready work as it lies in a deque: one task, or a range that can be cut in two.
+
+use crate::model::{ELEMENT, TaskId};
+use std::ops::Range;
+
+/// Set in the start of a range of sources. Numbers of tasks and elements stay below it.
+const SOURCES: u32 = 1 << 30;
+
+/// Eight bytes in a deque.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Item {
+    start: u32,
+    end: u32,
+}
+
+/// What an item means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ready {
+    /// A single task, or an array to be opened: a node.
+    Node(u32),
+    /// Nodes without predecessors: positions in the job's list of them.
+    Sources(Range<u32>),
+    /// Elements, numbered through all arrays of the job.
+    Elements(Range<u32>),
+}
+
+impl Item {
+    #[inline]
+    pub(crate) fn node(node: u32) -> Self {
+        Item {
+            start: node,
+            end: node + 1,
+        }
+    }
+
+    pub(crate) fn sources(range: Range<u32>) -> Self {
+        Item {
+            start: range.start | SOURCES,
+            end: range.end,
+        }
+    }
+
+    pub(crate) fn elements(range: Range<u32>) -> Self {
+        Item {
+            start: range.start | ELEMENT,
+            end: range.end,
+        }
+    }
+
+    /// One task, whatever it is.
+    pub(crate) fn task(task: TaskId) -> Self {
+        Item {
+            start: task.0,
+            end: task.number() + 1,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn ready(self) -> Ready {
+        if self.start & ELEMENT != 0 {
+            Ready::Elements(self.start & !ELEMENT..self.end)
+        } else if self.start & SOURCES != 0 {
+            Ready::Sources(self.start & !SOURCES..self.end)
+        } else {
+            Ready::Node(self.start)
+        }
+    }
+
+    /// How many tasks it begins with: an array to be opened counts as one.
+    pub(crate) fn len(self) -> u32 {
+        match self.ready() {
+            Ready::Node(_) => 1,
+            Ready::Sources(range) | Ready::Elements(range) => range.end - range.start,
+        }
+    }
+
+    /// Cuts off what is after the first `len`.
+    pub(crate) fn split_off(&mut self, len: u32) -> Option<Item> {
+        if matches!(self.ready(), Ready::Node(_)) || self.len() <= len {
+            return None;
+        }
+        let tag = self.start & (ELEMENT | SOURCES);
+        let middle = (self.start & !tag) + len;
+        let rest = Item {
+            start: middle | tag,
+            end: self.end,
+        };
+        self.end = middle;
+        Some(rest)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_means_what_it_was_made_of() {
+        assert_eq!(Item::node(7).ready(), Ready::Node(7));
+        assert_eq!(Item::sources(3..9).ready(), Ready::Sources(3..9));
+        assert_eq!(Item::elements(0..5).ready(), Ready::Elements(0..5));
+    }
+
+    #[test]
+    fn a_range_is_cut_and_a_node_is_not() {
+        let mut range = Item::elements(10..20);
+        assert_eq!(range.split_off(4), Some(Item::elements(14..20)));
+        assert_eq!(range, Item::elements(10..14));
+        assert_eq!(range.split_off(4), None);
+        assert_eq!(Item::node(1).split_off(0), None);
+    }
+}

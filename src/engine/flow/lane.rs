@@ -1,0 +1,561 @@
+//! One thread's work on one run.
+//!
+//! A lane has a deque of ready work that other lanes of the run may steal from. It runs a task, settles its success,
+//! goes on with the first dependent that became ready, and leaves the others in the deque. It never takes a lock,
+//! except when the run's signal changed or something did not succeed.
+
+use super::{Flow, Item, Ready, Sink};
+use crate::model::{BoxError, ELEMENT, Panic, TaskId};
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Bell, Turnstile, read};
+use crate::work::{Call, Host, LanePass, Step};
+use crossbeam_deque::{Steal, Stealer, Worker};
+use crossbeam_utils::CachePadded;
+use std::cell::Cell;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A piece of a range should take about this long: short enough to share, long enough not to notice the cutting.
+const PIECE: Duration = Duration::from_micros(50);
+
+/// The most tasks in a piece, and the most successes a lane keeps to itself.
+const MOST: u32 = 1 << 13;
+
+/// What a lane leaves to the engine.
+pub(crate) trait Supervisor {
+    /// The task's body returned an error or panicked. The lane is outside the gate.
+    fn failed(&self, task: TaskId, cause: BoxError);
+    /// A node is ready that only the policy starts.
+    fn queue_node(&self, node: u32);
+    /// Elements are ready that only the policy starts.
+    fn queue_elements(&self, elements: Range<u32>);
+    /// A task that somebody watches has ended.
+    fn watched(&self, node: u32);
+    /// Elements of an array that somebody watches have ended, or all of it has.
+    fn array_settled(&self, array: usize);
+    /// Nothing is left unfinished.
+    fn finished(&self);
+    /// Ready work that the lane will not begin.
+    fn give_back(&self, items: Vec<Item>);
+}
+
+/// A lane, as its own thread sees it. Made once a thread and used for run after run.
+pub(crate) struct Lane {
+    shared: Arc<LaneShared>,
+    deque: Worker<Item>,
+    /// One after the last element to be run without looking up.
+    end: Cell<u32>,
+    /// One after the last element of the piece being run.
+    piece_end: Cell<u32>,
+    /// Sources of the piece being run that have not been begun.
+    sources: Cell<(u32, u32)>,
+    /// The node to go on with.
+    next: Cell<Option<u32>>,
+    /// How many sources, and elements, make a piece.
+    grain: Cell<u32>,
+}
+
+/// A lane, as other threads see it.
+pub(crate) struct LaneShared {
+    stealer: Stealer<Item>,
+    turnstile: Turnstile,
+    progress: CachePadded<Progress>,
+}
+
+/// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
+/// gate closed, and by the curious at any time.
+#[derive(Default)]
+struct Progress {
+    /// The task being run: its node, or its array's first element.
+    first: AtomicU32,
+    /// The element being run, in its array.
+    cursor: AtomicU32,
+    /// The first element of the piece that is not settled.
+    settled: AtomicU32,
+    /// One more than the array whose elements are being run; 0 for none.
+    array: AtomicU32,
+    /// Successes not reported to the run.
+    unreported: AtomicU32,
+}
+
+impl Lane {
+    pub(crate) fn new() -> Self {
+        let deque = Worker::new_lifo();
+        let shared = LaneShared {
+            stealer: deque.stealer(),
+            turnstile: Turnstile::default(),
+            progress: CachePadded::new(Progress::default()),
+        };
+        Lane {
+            shared: Arc::new(shared),
+            deque,
+            end: Cell::new(0),
+            piece_end: Cell::new(0),
+            sources: Cell::new((0, 0)),
+            next: Cell::new(None),
+            grain: Cell::new(1),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<LaneShared> {
+        &self.shared
+    }
+
+    /// Works on a run until neither this lane nor any other of it has ready work, or the engine recalls it.
+    pub(crate) fn work(
+        &self,
+        flow: &Flow,
+        host: &Arc<dyn Host>,
+        engine: &dyn Supervisor,
+        bell: &Bell,
+        items: impl IntoIterator<Item = Item>,
+    ) {
+        flow.join(&self.shared);
+        items.into_iter().for_each(|item| self.deque.push(item));
+        let pass = LanePass::new(&flow.gate, &self.shared.turnstile);
+        let call = Call {
+            host,
+            values: &flow.values,
+            first: &self.shared.progress.first,
+            attempt: 1,
+            lane: Some(pass),
+            cursor: &self.shared.progress.cursor,
+            end: &self.end,
+        };
+        let shift = Shift {
+            lane: self,
+            flow,
+            call,
+            engine,
+            bell,
+        };
+        shift.run();
+        shift.report();
+        flow.leave(&self.shared);
+    }
+
+    /// Puts what this thread holds, and has not begun, where other lanes find it: its body is about to wait.
+    pub(crate) fn publish(&self) {
+        if let Some(next) = self.next.take() {
+            self.deque.push(Item::node(next));
+        }
+        let (start, end) = self.sources.replace((0, 0));
+        if start < end {
+            self.deque.push(Item::sources(start..end));
+        }
+        let progress = &self.shared.progress;
+        if progress.array.load(Ordering::Relaxed) != 0 {
+            let next = progress.cursor.load(Ordering::Relaxed) + 1;
+            self.publish_elements(next);
+            self.end.set(next);
+        }
+    }
+
+    /// Gives up the elements of the piece from `next` on.
+    fn publish_elements(&self, next: u32) {
+        let first = self.shared.progress.first.load(Ordering::Relaxed) & !ELEMENT;
+        let end = self.piece_end.replace(next);
+        if next < end {
+            self.deque.push(Item::elements(first + next..first + end));
+        }
+    }
+
+    fn take_all(&self) -> Vec<Item> {
+        self.publish();
+        std::iter::from_fn(|| self.deque.pop()).collect()
+    }
+}
+
+impl LaneShared {
+    pub(crate) fn turnstile(&self) -> &Turnstile {
+        &self.turnstile
+    }
+
+    pub(crate) fn has_surplus(&self) -> bool {
+        !self.stealer.is_empty()
+    }
+
+    /// The task whose body the lane is in, or was in last.
+    pub(crate) fn task(&self) -> TaskId {
+        TaskId(
+            self.progress.first.load(Ordering::Relaxed)
+                + self.progress.cursor.load(Ordering::Relaxed),
+        )
+    }
+
+    pub(crate) fn unreported(&self) -> u64 {
+        u64::from(self.progress.unreported.load(Ordering::Relaxed))
+    }
+
+    /// Takes over the successes that were not reported.
+    pub(crate) fn take_unreported(&self) -> u64 {
+        u64::from(self.progress.unreported.swap(0, Ordering::Relaxed))
+    }
+
+    /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
+    /// array if that completed it.
+    pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
+        let array = self.progress.array.load(Ordering::Relaxed).checked_sub(1)? as usize;
+        let done = self.progress.settled.load(Ordering::Relaxed)
+            ..self.progress.cursor.load(Ordering::Relaxed);
+        if done.is_empty() {
+            return None;
+        }
+        self.progress.settled.store(done.end, Ordering::Relaxed);
+        self.count(done.end - done.start);
+        let completed = flow.elements_succeeded(array, done, sink);
+        completed
+            .then(|| flow.array_succeeded(array, sink))
+            .map(|()| array)
+    }
+
+    /// One inside the gate.
+    fn count(&self, succeeded: u32) {
+        let before = self.progress.unreported.load(Ordering::Relaxed);
+        self.progress
+            .unreported
+            .store(before + succeeded, Ordering::Relaxed);
+    }
+}
+
+/// A lane at work on a run.
+struct Shift<'a> {
+    lane: &'a Lane,
+    flow: &'a Flow,
+    call: Call<'a>,
+    engine: &'a dyn Supervisor,
+    bell: &'a Bell,
+}
+
+impl Shift<'_> {
+    fn run(&self) {
+        while let Some(item) = self.next_item() {
+            match item.ready() {
+                Ready::Node(node) => self.lane.next.set(Some(node)),
+                Ready::Sources(range) => self.lane.sources.set((range.start, range.end)),
+                Ready::Elements(range) => self.elements(range),
+            }
+            self.nodes();
+        }
+    }
+
+    /// The next piece of work: one's own latest, or another's oldest.
+    fn next_item(&self) -> Option<Item> {
+        if self.is_recalled() {
+            let items = self.lane.take_all();
+            self.engine.give_back(items);
+            return None;
+        }
+        let item = match self.lane.deque.pop() {
+            Some(item) => item,
+            None => {
+                self.report();
+                self.steal()?
+            }
+        };
+        Some(self.piece(item))
+    }
+
+    fn steal(&self) -> Option<Item> {
+        let crew = read(&self.flow.crew);
+        crew.iter()
+            .filter(|other| !Arc::ptr_eq(other, &self.lane.shared))
+            .find_map(|other| {
+                loop {
+                    match other.stealer.steal_batch_and_pop(&self.lane.deque) {
+                        Steal::Success(item) => return Some(item),
+                        Steal::Empty => return None,
+                        Steal::Retry => std::hint::spin_loop(),
+                    }
+                }
+            })
+    }
+
+    /// Halves an item until it is small, leaving the halves for others to steal: the largest is the oldest.
+    fn piece(&self, mut item: Item) -> Item {
+        let grain = self.lane.grain.get();
+        while item.len() > grain {
+            match item.split_off((item.len() / 2).max(grain)) {
+                Some(rest) => self.push(rest),
+                None => break,
+            }
+        }
+        item
+    }
+
+    #[inline]
+    fn push(&self, item: Item) {
+        self.lane.deque.push(item);
+        self.bell.ring();
+    }
+
+    /// Runs nodes until there is none to go on with and no source is left in the piece.
+    fn nodes(&self) {
+        let begun = self.lane.sources.get();
+        if begun.0 == begun.1 {
+            return self.guarded(|| self.chains());
+        }
+        let started = Instant::now();
+        self.guarded(|| self.chains());
+        self.tune(begun.1 - begun.0, started.elapsed());
+    }
+
+    /// Runs `work`; a panic in it is the failure of the task it was in, and `work` is run again for the rest.
+    fn guarded(&self, mut work: impl FnMut()) {
+        while let Err(panic) = catch_unwind(AssertUnwindSafe(&mut work)) {
+            self.lane.shared.turnstile.leave();
+            self.engine
+                .failed(self.call.task(), Panic::from_payload(panic).into());
+        }
+    }
+
+    fn chains(&self) {
+        loop {
+            self.select_nodes();
+            while let Some(node) = self.lane.next.take() {
+                self.node(node);
+                if self.is_recalled() {
+                    return;
+                }
+            }
+            let (start, end) = self.lane.sources.get();
+            if start == end {
+                return;
+            }
+            self.lane.sources.set((start + 1, end));
+            self.lane
+                .next
+                .set(Some(self.flow.job.csr.sources[start as usize]));
+        }
+    }
+
+    /// From here on the lane runs nodes, not elements.
+    fn select_nodes(&self) {
+        self.lane.end.set(0);
+        self.lane.shared.progress.cursor.store(0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn node(&self, node: u32) {
+        let word = self.flow.word(node);
+        if !word.is_pending() {
+            return;
+        }
+        self.lane
+            .shared
+            .progress
+            .first
+            .store(node, Ordering::Relaxed);
+        let unit = &self.flow.job.units[node as usize];
+        match unit.call(&self.call) {
+            Step::Done { release } => {
+                let watched = word.succeed();
+                self.flow.fire(node, &mut Here(self));
+                self.lane.shared.count(1);
+                self.lane.shared.turnstile.leave();
+                if release {
+                    unit.release(&self.flow.values, 0);
+                }
+                if watched {
+                    self.engine.watched(node);
+                }
+            }
+            other => self.not_done(node, other),
+        }
+    }
+
+    #[cold]
+    fn not_done(&self, node: u32, step: Step) {
+        match step {
+            Step::Open => self.open(node),
+            Step::Queue | Step::Later(_) => self.engine.queue_node(node),
+            Step::Failed(cause) => self.engine.failed(TaskId(node), cause),
+            Step::Stale | Step::Done { .. } => (),
+        }
+    }
+
+    fn open(&self, node: u32) {
+        let Some(array) = self.flow.job.array_of_node(node) else {
+            return;
+        };
+        let mut queued = Vec::new();
+        if self.inside() {
+            let empty = self.flow.open(array, &mut Both(self, &mut queued));
+            if empty {
+                self.flow.array_succeeded(array, &mut Here(self));
+            }
+            self.lane.shared.turnstile.leave();
+            self.settled(array, empty, queued);
+        }
+    }
+
+    /// Runs a piece of an array.
+    fn elements(&self, numbers: Range<u32>) {
+        let Some(array) = self.flow.job.array_of_element(numbers.start) else {
+            return;
+        };
+        let part = &self.flow.job.arrays[array];
+        let (lane, progress) = (self.lane, &self.lane.shared.progress);
+        let range = numbers.start - part.first..numbers.end - part.first;
+        progress
+            .first
+            .store(part.first | ELEMENT, Ordering::Relaxed);
+        progress.settled.store(range.start, Ordering::Relaxed);
+        progress.cursor.store(range.start, Ordering::Relaxed);
+        progress.array.store(array as u32 + 1, Ordering::Relaxed);
+        lane.piece_end.set(range.end);
+        let started = Instant::now();
+        while !self.is_recalled() && self.select_span(array) {
+            self.span(array);
+        }
+        self.settle(array);
+        lane.publish_elements(self.call.index());
+        progress.array.store(0, Ordering::Relaxed);
+        self.tune(range.end - range.start, started.elapsed());
+    }
+
+    /// Moves to the next elements of the piece that have not ended. Returns whether there are any.
+    fn select_span(&self, array: usize) -> bool {
+        let (lane, progress) = (self.lane, &self.lane.shared.progress);
+        let rest = progress.cursor.load(Ordering::Relaxed)..lane.piece_end.get();
+        let state = self.flow.array(array);
+        let next = if state.is_touched() {
+            state.pending(rest.clone()).next()
+        } else {
+            Some(rest.clone())
+        };
+        let Some(next) = next.filter(|next| !next.is_empty()) else {
+            lane.piece_end.set(rest.start);
+            return false;
+        };
+        if next.start != rest.start {
+            self.settle(array);
+            progress.settled.store(next.start, Ordering::Relaxed);
+            progress.cursor.store(next.start, Ordering::Relaxed);
+        }
+        lane.end.set(next.end);
+        true
+    }
+
+    /// Runs elements up to the first that does not succeed, and deals with that one.
+    fn span(&self, array: usize) {
+        let unit = &self.flow.job.units[self.flow.job.arrays[array].node as usize];
+        let cause = match catch_unwind(AssertUnwindSafe(|| unit.call(&self.call))) {
+            Ok(Step::Done { .. } | Step::Open) => return,
+            Ok(Step::Failed(cause)) => Some(cause),
+            Ok(Step::Stale | Step::Queue | Step::Later(_)) => None,
+            Err(panic) => {
+                self.lane.shared.turnstile.leave();
+                Some(Panic::from_payload(panic).into())
+            }
+        };
+        let task = self.call.task();
+        self.settle(array);
+        // In this order: an element between `settled` and the cursor would count as a success.
+        self.lane
+            .shared
+            .progress
+            .settled
+            .store(self.call.index() + 1, Ordering::Relaxed);
+        self.call.advance();
+        if let Some(cause) = cause {
+            self.engine.failed(task, cause);
+        }
+    }
+
+    /// Settles what the piece has achieved so far.
+    fn settle(&self, array: usize) {
+        let mut queued = Vec::new();
+        if self.inside() {
+            let completed = self
+                .lane
+                .shared
+                .settle(self.flow, &mut Both(self, &mut queued))
+                .is_some();
+            self.lane.shared.turnstile.leave();
+            self.settled(array, completed, queued);
+        }
+    }
+
+    /// What follows outside the gate when elements have succeeded.
+    fn settled(&self, array: usize, completed: bool, queued: Vec<Range<u32>>) {
+        queued
+            .into_iter()
+            .for_each(|elements| self.engine.queue_elements(elements));
+        if completed {
+            let node = self.flow.job.arrays[array].node;
+            self.flow.job.units[node as usize].finish(&self.flow.values);
+        }
+        if self.flow.array(array).is_watched() {
+            self.engine.array_settled(array);
+        }
+    }
+
+    /// Enters the gate with no task at stake. False when the run is over.
+    fn inside(&self) -> bool {
+        let Some(pass) = &self.call.lane else {
+            return false;
+        };
+        self.flow.gate.enter(pass.turnstile, pass.seen.get()) || self.call.host.admit(pass, None)
+    }
+
+    fn is_recalled(&self) -> bool {
+        self.call
+            .lane
+            .as_ref()
+            .is_some_and(|pass| pass.recalled.get())
+    }
+
+    /// Grows pieces while they are short, shrinks them when they are long.
+    fn tune(&self, tasks: u32, took: Duration) {
+        let grain = self.lane.grain.get();
+        if took < PIECE / 2 && tasks >= grain {
+            self.lane.grain.set((grain * 2).min(MOST));
+        } else if took > PIECE * 2 {
+            self.lane.grain.set((grain / 2).max(1));
+        }
+    }
+
+    /// Tells the run what has succeeded; the last one to do so finds it finished.
+    fn report(&self) {
+        if self.flow.report(self.lane.shared.take_unreported()) {
+            self.engine.finished();
+        }
+    }
+}
+
+/// Newly ready work stays with the lane: the first node is next, the rest is up for stealing.
+///
+/// First, not last: a grid's diagonal stays in step that way, and runs three to four times as fast.
+struct Here<'a, 'b>(&'a Shift<'b>);
+
+impl Sink for Here<'_, '_> {
+    #[inline]
+    fn ready(&mut self, item: Item) {
+        let next = &self.0.lane.next;
+        match item.ready() {
+            Ready::Node(node) if next.get().is_none() => next.set(Some(node)),
+            _ => self.0.push(item),
+        }
+    }
+
+    fn queue_elements(&mut self, _: Range<u32>) {
+        debug_assert!(false, "a node's success makes nodes ready, and no elements");
+    }
+}
+
+/// As [`Here`], with what the policy must start put aside until the lane is outside the gate: the engine's lock is never
+/// taken inside.
+struct Both<'a, 'b>(&'a Shift<'b>, &'a mut Vec<Range<u32>>);
+
+impl Sink for Both<'_, '_> {
+    fn ready(&mut self, item: Item) {
+        Here(self.0).ready(item);
+    }
+
+    fn queue_elements(&mut self, elements: Range<u32>) {
+        self.1.push(elements);
+    }
+}

@@ -1,0 +1,282 @@
+//! Readiness and success of one run: the fast path.
+//!
+//! A success counts down its dependents and hands those that became ready to whoever settled it. No lock, no
+//! allocation, no clock; nothing here knows about failure, limits or priorities. Whatever is not a success goes to
+//! the [`Supervisor`], which is the engine.
+//!
+//! Who may write what:
+//! - a task's word, and an array's bits, are written by the holder of the task inside the gate, or by the engine with
+//!   the gate closed, or by the engine for tasks that nobody holds and that can't become ready (dependents of a
+//!   failure);
+//! - counts are decremented by anyone whose task succeeded.
+
+mod bits;
+mod item;
+mod lane;
+mod word;
+
+use bits::Bits;
+use word::Word;
+
+pub(crate) use item::{Item, Ready};
+pub(crate) use lane::{Lane, LaneShared, Supervisor};
+
+use crate::graph::SOLE;
+use crate::job::{ArrayPart, Frozen};
+use crate::model::{TaskId, TaskState};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Gate, read, write};
+use crate::work::Values;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock, RwLock};
+
+/// The state of every task of one run.
+pub(crate) struct Flow {
+    pub(crate) job: Arc<Frozen>,
+    pub(crate) gate: Gate,
+    pub(crate) values: Values,
+    words: Box<[Word]>,
+    arrays: Box<[ArrayFlow]>,
+    /// Tasks that have not ended, less what lanes have not yet reported.
+    unfinished: AtomicU64,
+    crew: RwLock<Vec<Arc<LaneShared>>>,
+}
+
+/// The state of an array's elements.
+pub(crate) struct ArrayFlow {
+    /// Elements that have not succeeded.
+    left: AtomicU32,
+    /// The engine ended some elements: lanes must look before they run one.
+    touched: AtomicBool,
+    /// Somebody waits for the array, or for an element of it.
+    watched: AtomicBool,
+    succeeded: Bits,
+    ended: Bits,
+    failed: OnceLock<Bits>,
+    skipped: OnceLock<Bits>,
+    /// What each element still waits for, if it waits for more than one thing.
+    conditions: Option<Box<[AtomicU32]>>,
+}
+
+/// Where newly ready work goes: a lane's deque, or the policy's queue.
+pub(crate) trait Sink {
+    fn ready(&mut self, item: Item);
+    /// These elements are ready, of an array that only the policy starts.
+    fn queue_elements(&mut self, elements: Range<u32>);
+}
+
+impl Flow {
+    pub(crate) fn new(job: Arc<Frozen>) -> Self {
+        Flow {
+            gate: Gate::default(),
+            values: Values::new(job.layout),
+            words: job
+                .csr
+                .in_degrees
+                .iter()
+                .map(|&count| Word::new(count))
+                .collect(),
+            arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
+            unfinished: AtomicU64::new(job.tasks),
+            crew: RwLock::default(),
+            job,
+        }
+    }
+
+    /// What can start at once.
+    pub(crate) fn initial(&self) -> Option<Item> {
+        let sources = self.job.csr.sources.len() as u32;
+        (sources > 0).then(|| Item::sources(0..sources))
+    }
+
+    pub(crate) fn word(&self, node: u32) -> &Word {
+        &self.words[node as usize]
+    }
+
+    pub(crate) fn array(&self, array: usize) -> &ArrayFlow {
+        &self.arrays[array]
+    }
+
+    /// A node has succeeded: what that makes ready goes to `sink`.
+    #[inline]
+    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+        for &successor in self.job.csr.successors(node) {
+            let next = successor & !SOLE;
+            if successor & SOLE != 0 || self.words[next as usize].arrive() {
+                sink.ready(Item::node(next));
+            }
+        }
+    }
+
+    /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
+    /// array is done with it, which is so for one without elements.
+    pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
+        let part = &self.job.arrays[array];
+        self.elements_advance(array, 0..part.len, sink);
+        part.len == 0
+    }
+
+    /// One condition of each of these elements is met.
+    fn elements_advance(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+        let Some(conditions) = &self.arrays[array].conditions else {
+            return self.elements_ready(array, elements, sink);
+        };
+        let mut ready = elements.start..elements.start;
+        for index in elements {
+            let last = conditions[index as usize].fetch_sub(1, Ordering::AcqRel) == 1;
+            if last && ready.end == index {
+                ready.end += 1;
+            } else {
+                self.elements_ready(array, ready, sink);
+                ready = index + u32::from(!last)..index + 1;
+            }
+        }
+        self.elements_ready(array, ready, sink);
+    }
+
+    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+        let part = &self.job.arrays[array];
+        let numbers = part.first + elements.start..part.first + elements.end;
+        match numbers.is_empty() {
+            true => (),
+            false if part.queued => sink.queue_elements(numbers),
+            false => sink.ready(Item::elements(numbers)),
+        }
+    }
+
+    /// These elements have succeeded. Returns whether the whole array now has.
+    pub(crate) fn elements_succeeded(
+        &self,
+        array: usize,
+        elements: Range<u32>,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let state = &self.arrays[array];
+        let count = elements.end - elements.start;
+        state.succeeded.set(elements.clone());
+        state.ended.set(elements.clone());
+        for &to in &self.job.arrays[array].each_to {
+            self.elements_advance(to as usize, elements.clone(), sink);
+        }
+        count > 0 && state.left.fetch_sub(count, Ordering::AcqRel) == count
+    }
+
+    /// All elements of an array have succeeded: it is a node that has.
+    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
+        let node = self.job.arrays[array].node;
+        self.word(node).succeed();
+        self.fire(node, sink);
+    }
+
+    /// Tasks have ended and are reported. Returns whether none is left.
+    pub(crate) fn report(&self, ended: u64) -> bool {
+        ended > 0 && self.unfinished.fetch_sub(ended, Ordering::AcqRel) == ended
+    }
+
+    /// Tasks that have not ended, to the last one.
+    pub(crate) fn unfinished(&self) -> u64 {
+        let unreported: u64 = read(&self.crew).iter().map(|lane| lane.unreported()).sum();
+        self.unfinished
+            .load(Ordering::Acquire)
+            .saturating_sub(unreported)
+    }
+
+    /// A lane begins to work on the run.
+    pub(crate) fn join(&self, lane: &Arc<LaneShared>) {
+        write(&self.crew).push(lane.clone());
+    }
+
+    /// A lane works on the run no more; its deque is empty.
+    pub(crate) fn leave(&self, lane: &Arc<LaneShared>) {
+        write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
+    }
+
+    /// Whether a lane is in the task's body, or was in it last.
+    pub(crate) fn is_running(&self, task: TaskId) -> bool {
+        read(&self.crew).iter().any(|lane| lane.task() == task)
+    }
+
+    /// Whether some lane has more than it is running.
+    pub(crate) fn has_surplus(&self) -> bool {
+        read(&self.crew).iter().any(|lane| lane.has_surplus())
+    }
+
+    /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
+    /// Returns the arrays which that completed. The caller holds the engine's lock; the gate stays shut until it gives
+    /// the lock up.
+    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> Vec<usize> {
+        let crew = read(&self.crew).clone();
+        self.gate.close(crew.iter().map(|lane| lane.turnstile()));
+        let completed = crew
+            .iter()
+            .filter_map(|lane| lane.settle(self, sink))
+            .collect();
+        let unreported: u64 = crew.iter().map(|lane| lane.take_unreported()).sum();
+        self.report(unreported);
+        completed
+    }
+}
+
+impl ArrayFlow {
+    fn new(part: &ArrayPart) -> Self {
+        let conditions = |count: u32| (0..part.len).map(|_| AtomicU32::new(count)).collect();
+        ArrayFlow {
+            left: AtomicU32::new(part.len),
+            touched: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
+            succeeded: Bits::new(part.len),
+            ended: Bits::new(part.len),
+            failed: OnceLock::new(),
+            skipped: OnceLock::new(),
+            conditions: (part.conditions > 1).then(|| conditions(part.conditions)),
+        }
+    }
+
+    pub(crate) fn is_touched(&self) -> bool {
+        self.touched.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    /// Asks to be told when elements end. The engine calls it with the gate closed.
+    pub(crate) fn watch(&self) {
+        self.watched.store(true, Ordering::Relaxed);
+    }
+
+    /// The elements in `range` that have not ended.
+    pub(crate) fn pending(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.ended.unset(range)
+    }
+
+    /// How an element ended, if it has.
+    pub(crate) fn state(&self, index: u32) -> Option<TaskState> {
+        let among = |bits: &OnceLock<Bits>| bits.get().is_some_and(|bits| bits.get(index));
+        match () {
+            () if !self.ended.get(index) => None,
+            () if self.succeeded.get(index) => Some(TaskState::Succeeded),
+            () if among(&self.failed) => Some(TaskState::Failed),
+            () if among(&self.skipped) => Some(TaskState::Skipped),
+            () => Some(TaskState::Cancelled),
+        }
+    }
+
+    /// The engine ends elements that have not ended: failed, skipped or cancelled.
+    pub(crate) fn end(&self, elements: Range<u32>, state: TaskState) {
+        let len = self.ended.capacity();
+        match state {
+            TaskState::Failed => self
+                .failed
+                .get_or_init(|| Bits::new(len))
+                .set(elements.clone()),
+            TaskState::Skipped => self
+                .skipped
+                .get_or_init(|| Bits::new(len))
+                .set(elements.clone()),
+            _ => (),
+        }
+        self.ended.set(elements);
+        self.touched.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,119 @@
+//! A single task's word: how many predecessors it waits for, how it ended, and who wants to know.
+//!
+//! ```text
+//! 31   29 28    27      26 25                                0
+//! [state] [free][watched][ predecessors that have not ended  ]
+//! ```
+//!
+//! A predecessor's success decrements the count; the task's own end replaces the whole word. A task with a sole
+//! predecessor is never counted down: that predecessor's success is the trigger, and the count stays 1.
+
+use crate::model::TaskState;
+use crate::sync::atomic::{AtomicU32, Ordering, fence};
+
+/// Somebody waits for this task's end.
+pub(crate) const WATCHED: u32 = 1 << 26;
+
+const COUNT: u32 = (1 << 26) - 1;
+const STATE: u32 = 7 << 29;
+const SUCCEEDED: u32 = 1 << 29;
+const FAILED: u32 = 2 << 29;
+const SKIPPED: u32 = 3 << 29;
+const CANCELLED: u32 = 4 << 29;
+
+/// One atomic word a task: see the module.
+#[derive(Debug)]
+pub(crate) struct Word(AtomicU32);
+
+impl Word {
+    pub(crate) fn new(predecessors: u32) -> Self {
+        Word(AtomicU32::new(predecessors))
+    }
+
+    /// How the task ended, if it has.
+    #[inline]
+    pub(crate) fn ended(&self) -> Option<TaskState> {
+        match self.0.load(Ordering::Acquire) & STATE {
+            SUCCEEDED => Some(TaskState::Succeeded),
+            FAILED => Some(TaskState::Failed),
+            SKIPPED => Some(TaskState::Skipped),
+            CANCELLED => Some(TaskState::Cancelled),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & STATE == 0
+    }
+
+    /// The holder's verdict. Returns whether somebody watches. Plain load and store: the holder is the only writer.
+    #[inline]
+    pub(crate) fn succeed(&self) -> bool {
+        let watched = self.0.load(Ordering::Relaxed) & WATCHED != 0;
+        self.0.store(SUCCEEDED, Ordering::Release);
+        watched
+    }
+
+    /// The engine's verdict on a task that no lane can settle meanwhile. Returns whether somebody watches.
+    pub(crate) fn end(&self, state: TaskState) -> bool {
+        let bits = match state {
+            TaskState::Succeeded => SUCCEEDED,
+            TaskState::Failed => FAILED,
+            TaskState::Skipped => SKIPPED,
+            _ => CANCELLED,
+        };
+        self.0.swap(bits, Ordering::AcqRel) & WATCHED != 0
+    }
+
+    /// One predecessor has succeeded. Returns whether it was the last.
+    ///
+    /// Nobody else can bring a count of one to zero, so the last needs no read-modify-write.
+    #[inline]
+    pub(crate) fn arrive(&self) -> bool {
+        if self.0.load(Ordering::Relaxed) & COUNT == 1 {
+            fence(Ordering::Acquire);
+            return true;
+        }
+        self.0.fetch_sub(1, Ordering::AcqRel) & COUNT == 1
+    }
+
+    /// Asks to be told of the end. The engine calls it with the gate closed.
+    pub(crate) fn watch(&self) {
+        self.0.fetch_or(WATCHED, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+
+    /// Two predecessors, each with an output of its own; whoever arrives last must see both.
+    #[test]
+    fn loom_exactly_one_predecessor_is_last_and_sees_what_the_others_did() {
+        loom::model(|| {
+            let shared = Arc::new((Word::new(2), [AtomicUsize::new(0), AtomicUsize::new(0)]));
+            let arrive = |mine: usize| {
+                let shared = shared.clone();
+                move || {
+                    let (word, outputs) = &*shared;
+                    outputs[mine].store(1, Ordering::Relaxed);
+                    let last = word.arrive();
+                    if last {
+                        assert!(
+                            outputs
+                                .iter()
+                                .all(|output| output.load(Ordering::Relaxed) == 1)
+                        );
+                    }
+                    last
+                }
+            };
+            let other = loom::thread::spawn(arrive(0));
+            let here = arrive(1)();
+            assert!(here ^ other.join().expect("predecessor"));
+        });
+    }
+}

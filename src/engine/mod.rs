@@ -1,0 +1,71 @@
+//! Decides what runs, and keeps count of what ran.
+//!
+//! - [`flow`] is the fast path: readiness and success, by atomics alone.
+//! - [`policy`] is everything else: what starts where, failure, cancellation. One lock around it, no I/O, no clock, no
+//!   threads.
+//! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
+
+mod current;
+mod effects;
+mod flow;
+mod policy;
+mod run;
+
+pub(crate) use current::{Current, enter, forbids_waiting, waiting};
+pub(crate) use effects::Effects;
+pub(crate) use flow::{Item, Lane};
+pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Policy, Taken, TakenWork};
+pub use policy::{Outcome, Returned};
+pub(crate) use run::Run;
+
+use crate::job::FrozenJob;
+use crate::model::{Error, ErrorKind, Result};
+use crate::sync::{Bell, lock};
+use event_listener::{Event, EventListener};
+use std::sync::{Arc, Mutex};
+
+/// One pool's engine.
+#[derive(Default)]
+pub(crate) struct Engine {
+    policy: Mutex<Policy>,
+    bell: Bell,
+    /// Something changed for those who carry out orders, or wait for the pool to empty.
+    changed: Event,
+}
+
+impl Engine {
+    /// Asks the policy, then does what it decided, outside the lock.
+    pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
+        let mut effects = Effects::default();
+        let answer = ask(&mut lock(&self.policy), &mut effects);
+        effects.apply(self);
+        answer
+    }
+
+    /// Begins a run.
+    pub(crate) fn submit(self: &Arc<Self>, job: &FrozenJob) -> Result<Arc<Run>> {
+        let run = Arc::new(Run::new(job.inner().clone(), self.clone()));
+        let accepted = self.with(|policy, effects| policy.submit(&run, effects));
+        match accepted {
+            true => Ok(run),
+            false => Err(pool_closed().in_job(job.name())),
+        }
+    }
+
+    /// Rung when there is work to take.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// Notified when there are orders, or runs or charges have ended.
+    pub(crate) fn listen(&self) -> EventListener {
+        self.changed.listen()
+    }
+}
+
+pub(crate) fn pool_closed() -> Error {
+    Error::new(
+        ErrorKind::PoolClosed,
+        "the pool is closed; make another to run jobs",
+    )
+}

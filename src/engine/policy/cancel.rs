@@ -1,0 +1,137 @@
+//! Ending tasks and runs before their time.
+
+use super::settle::Walk;
+use super::{Effects, Entry, Order, Policy, Run};
+use crate::graph::node_of;
+use crate::model::{Error, TaskId, TaskState};
+
+impl Policy {
+    /// Cancels whatever of a run has not ended. Bodies that are running count as over at once.
+    pub(crate) fn cancel_run(&mut self, run: &Run, cause: Error, effects: &mut Effects) {
+        if self.entry(run).is_none() {
+            return;
+        }
+        self.quiesce(run, effects);
+        let mut walk = Walk::new(run);
+        for node in 0..run.job().units.len() as u32 {
+            match run.job().array_of_node(node) {
+                None => walk.end_node(node, TaskState::Cancelled),
+                Some(array) => {
+                    walk.end_elements(array, 0..run.job().arrays[array].len, TaskState::Cancelled)
+                }
+            }
+        }
+        let ended = walk.counted();
+        run.ledger().ended_by.get_or_insert(cause);
+        self.stop_ended(run, effects);
+        self.report(run, ended, effects);
+        self.end(run, effects);
+    }
+
+    /// Cancels tasks that have not ended; returns how many. Their dependents are skipped.
+    pub(crate) fn cancel_tasks(
+        &mut self,
+        run: &Run,
+        tasks: &[TaskId],
+        effects: &mut Effects,
+    ) -> u64 {
+        self.quiesce(run, effects);
+        let mut walk = Walk::new(run);
+        for &task in tasks {
+            let Some((node, index)) = run.job().locate(task) else {
+                continue;
+            };
+            match run.job().array_of_node(node) {
+                None => walk.end_node(node, TaskState::Cancelled),
+                Some(array) if task.is_element() => {
+                    walk.end_elements(array, index..index + 1, TaskState::Cancelled)
+                }
+                Some(array) => {
+                    walk.end_elements(array, 0..run.job().arrays[array].len, TaskState::Cancelled)
+                }
+            }
+        }
+        walk.skip_dependents();
+        let before = run.ledger().cancelled;
+        let ended = walk.counted();
+        let cancelled = run.ledger().cancelled - before;
+        self.notify_ended(run, effects);
+        self.stop_ended(run, effects);
+        self.report(run, ended, effects);
+        cancelled
+    }
+
+    /// A task and everything that depends on it, directly or not.
+    pub(crate) fn subtree(run: &Run, root: TaskId) -> Vec<TaskId> {
+        let job = run.job();
+        let Some((node, _)) = job.locate(root) else {
+            return Vec::new();
+        };
+        let mut seen = vec![false; job.units.len()];
+        let mut found = Vec::new();
+        let mut next = vec![node];
+        while let Some(node) = next.pop() {
+            if std::mem::replace(&mut seen[node as usize], true) {
+                continue;
+            }
+            found.push(TaskId(node));
+            next.extend(job.csr.successors(node).iter().map(|&entry| node_of(entry)));
+            let each_to = job
+                .array_of_node(node)
+                .map(|array| &job.arrays[array].each_to);
+            next.extend(
+                each_to
+                    .into_iter()
+                    .flatten()
+                    .map(|&to| job.arrays[to as usize].node),
+            );
+        }
+        found
+    }
+
+    /// Cancels every run, and refuses further ones.
+    pub(crate) fn cancel_all(&mut self, cause: &Error, effects: &mut Effects) {
+        let runs: Vec<_> = self.runs.iter().map(|entry| entry.run.clone()).collect();
+        for run in runs {
+            self.cancel_run(&run, cause.clone().in_job(run.name()), effects);
+        }
+    }
+
+    /// The executor is gone: what has not ended never will.
+    pub(crate) fn abandon(&mut self, cause: &Error, effects: &mut Effects) {
+        self.closed = true;
+        self.abandoned = true;
+        self.cancel_all(cause, effects);
+        effects.changed = true;
+        effects.wake = true;
+    }
+
+    pub(crate) fn order(&mut self, order: Order, effects: &mut Effects) {
+        self.orders.push_back(order);
+        effects.changed = true;
+    }
+
+    pub(crate) fn next_order(&mut self) -> Option<Order> {
+        self.orders.pop_front()
+    }
+
+    /// Takes back the leases of tasks that were ended, and has their attempts stopped.
+    fn stop_ended(&mut self, run: &Run, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        let ended: Vec<_> = leases_of_ended(entry).collect();
+        for &(task, _) in &ended {
+            entry.leased.remove(&task);
+        }
+        let keys: Vec<_> = ended
+            .into_iter()
+            .map(|(task, attempt)| entry.key(task, attempt))
+            .collect();
+        effects.changed |= !keys.is_empty();
+        self.orders.extend(keys.into_iter().map(Order::Stop));
+    }
+}
+
+fn leases_of_ended(entry: &Entry) -> impl Iterator<Item = (TaskId, u32)> + '_ {
+    let leases = entry.leased.iter().map(|(&task, &attempt)| (task, attempt));
+    leases.filter(|&(task, _)| entry.run.ended_state(task).is_some())
+}

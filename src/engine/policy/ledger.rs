@@ -1,0 +1,30 @@
+//! What became of a run's tasks, other than success.
+
+use crate::model::{Error, TaskId};
+use std::collections::HashMap;
+
+/// Counts and causes. Successes are the flow's.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+    pub(crate) cancelled: u64,
+    /// In the order in which they happened.
+    pub(crate) failures: Vec<(TaskId, Error)>,
+    positions: HashMap<TaskId, usize>,
+    /// Why the run was ended before all its tasks were.
+    pub(crate) ended_by: Option<Error>,
+}
+
+impl Ledger {
+    pub(super) fn fail(&mut self, task: TaskId, error: Error) {
+        self.failed += 1;
+        self.positions.insert(task, self.failures.len());
+        self.failures.push((task, error));
+    }
+
+    pub(crate) fn error_of(&self, task: TaskId) -> Option<Error> {
+        let position = *self.positions.get(&task)?;
+        self.failures.get(position).map(|(_, error)| error.clone())
+    }
+}

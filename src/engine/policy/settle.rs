@@ -1,0 +1,342 @@
+//! What an outcome means for its task and for those that depend on it.
+
+use super::{Effects, Policy, Run};
+use crate::graph::node_of;
+use crate::model::{BoxError, Error, ErrorKind, Panic, TaskId, TaskState};
+use event_listener::EventListener;
+use std::ops::Range;
+
+/// How often a task may lose its node before it counts as the cause.
+const MAX_RECOVERIES: u32 = 5;
+
+/// How an attempt that was leased one by one ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The body succeeded and its output is stored.
+    Succeeded,
+    /// The body failed.
+    Failed(BoxError),
+    /// The attempt was stopped on an order of the pool.
+    Cancelled,
+    /// The attempt did not take place, or its end is unknown. Not the task's fault.
+    Returned(Returned),
+}
+
+/// Why an attempt came back without an outcome.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Returned {
+    /// Its body was never called: it may be begun again as it was.
+    NotBegun,
+    /// The executor took the node away. The next attempt starts elsewhere; nobody is to blame.
+    TakenAway,
+    /// The node, process or worker was lost with it. After five such losses the task counts as their cause.
+    NodeLost,
+}
+
+/// Tasks that can no longer succeed.
+enum Lost {
+    Node(u32),
+    Elements(usize, Range<u32>),
+}
+
+impl Policy {
+    /// An executor reports the end of an attempt. One that is no longer current is ignored.
+    pub(crate) fn complete(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        attempt: u32,
+        outcome: Outcome,
+        effects: &mut Effects,
+    ) {
+        let Some(entry) = self
+            .entry(run)
+            .filter(|entry| entry.is_current(task, attempt))
+        else {
+            return;
+        };
+        entry.leased.remove(&task);
+        effects.wake = true;
+        match outcome {
+            Outcome::Succeeded => self.succeed(run, task, effects),
+            Outcome::Failed(cause) => self.fail(run, task, attempt, cause, effects),
+            Outcome::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
+            Outcome::Returned(why) => self.take_back(run, task, attempt, why, effects),
+        }
+    }
+
+    pub(crate) fn is_current(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
+        self.entry(run)
+            .is_some_and(|entry| entry.is_current(task, attempt))
+    }
+
+    fn succeed(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+        let Some((node, index)) = run.job().locate(task) else {
+            return;
+        };
+        let Some(entry) = self.entry(run) else { return };
+        effects.release.push((entry.run.clone(), node, index));
+        let flow = run.flow();
+        match run.job().array_of_node(node) {
+            None => {
+                flow.word(node).succeed();
+                flow.fire(node, entry);
+            }
+            Some(array) => {
+                if flow.elements_succeeded(array, index..index + 1, entry) {
+                    flow.array_succeeded(array, entry);
+                    effects.finish.push((entry.run.clone(), array));
+                }
+                self.notify_array_watchers(run, array, effects);
+            }
+        }
+        self.notify_watchers(run, task, effects);
+        self.report(run, 1, effects);
+    }
+
+    /// A lane's task failed: it was never leased one by one, and this was its first attempt.
+    pub(crate) fn lane_failed(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        cause: BoxError,
+        effects: &mut Effects,
+    ) {
+        if self.entry(run).is_some() && run.ended_state(task).is_none() {
+            self.fail(run, task, 1, cause, effects);
+        }
+    }
+
+    fn fail(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        attempt: u32,
+        cause: BoxError,
+        effects: &mut Effects,
+    ) {
+        let message = if cause.is::<Panic>() {
+            "panicked"
+        } else {
+            "failed"
+        };
+        let error = Error::new(ErrorKind::TaskFailed, message)
+            .in_job(run.name())
+            .of_task(run.label(task))
+            .on_attempt(attempt)
+            .caused_by(cause);
+        run.ledger().fail(task, error.clone());
+        self.end_task(run, task, TaskState::Failed, effects);
+        let failed = run.ledger().failed;
+        if !run.job().policy.bears(failed) {
+            let message =
+                format!("was ended after {failed} failed tasks, as its failure policy says");
+            let ended_by = Error::new(ErrorKind::TaskFailed, message)
+                .in_job(run.name())
+                .caused_by(error);
+            self.cancel_run(run, ended_by, effects);
+        }
+    }
+
+    fn take_back(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        attempt: u32,
+        why: Returned,
+        effects: &mut Effects,
+    ) {
+        let Some(entry) = self.entry(run) else { return };
+        if why != Returned::NotBegun {
+            entry.attempts.insert(task, attempt);
+        }
+        let recoveries = entry.recoveries.entry(task).or_default();
+        *recoveries += u32::from(why == Returned::NodeLost);
+        if *recoveries <= MAX_RECOVERIES {
+            return entry.queued.push_back(task);
+        }
+        let cause = format!("lost its node or worker {recoveries} times, and counts as the cause");
+        self.fail(run, task, attempt, cause.into(), effects);
+    }
+
+    /// Ends a task that has not ended and that nobody can settle meanwhile. Its dependents are skipped.
+    pub(super) fn end_task(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        state: TaskState,
+        effects: &mut Effects,
+    ) {
+        let Some((node, index)) = run.job().locate(task) else {
+            return;
+        };
+        let mut walk = Walk::new(run);
+        match run.job().array_of_node(node) {
+            None => walk.end_node(node, state),
+            Some(array) => walk.end_elements(array, index..index + 1, state),
+        }
+        walk.skip_dependents();
+        let ended = walk.counted();
+        self.notify_ended(run, effects);
+        self.report(run, ended, effects);
+    }
+
+    /// Tasks have ended. The last one ends the run.
+    pub(super) fn report(&mut self, run: &Run, ended: u64, effects: &mut Effects) {
+        if run.flow().report(ended) {
+            self.end(run, effects);
+        }
+    }
+
+    pub(crate) fn notify_watchers(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+        if let Some(entry) = self.entry(run) {
+            effects.notify.extend(entry.watchers.remove(&task));
+        }
+    }
+
+    pub(crate) fn notify_array_watchers(&mut self, run: &Run, array: usize, effects: &mut Effects) {
+        if run.flow().array(array).is_watched() {
+            self.notify_ended(run, effects);
+        }
+    }
+
+    /// Tells all those whose task has ended.
+    pub(super) fn notify_ended(&mut self, run: &Run, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        let ended: Vec<TaskId> = entry
+            .watchers
+            .keys()
+            .copied()
+            .filter(|&task| run.ended_state(task).is_some())
+            .collect();
+        effects
+            .notify
+            .extend(ended.iter().filter_map(|task| entry.watchers.remove(task)));
+    }
+}
+
+/// Ends tasks, and finds those that can't run for it.
+pub(super) struct Walk<'a> {
+    run: &'a Run,
+    lost: Vec<Lost>,
+    failed_or_other: [u64; 3],
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(run: &'a Run) -> Self {
+        Walk {
+            run,
+            lost: Vec::new(),
+            failed_or_other: [0; 3],
+        }
+    }
+
+    pub(super) fn end_node(&mut self, node: u32, state: TaskState) {
+        let word = self.run.flow().word(node);
+        if word.is_pending() {
+            word.end(state);
+            self.count(state, 1);
+            self.lost.push(Lost::Node(node));
+        }
+    }
+
+    /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
+    pub(super) fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
+        let flow = self.run.flow();
+        let pending: Vec<_> = flow.array(array).pending(elements).collect();
+        for range in pending {
+            flow.array(array).end(range.clone(), state);
+            self.count(state, u64::from(range.end - range.start));
+            self.lost.push(Lost::Elements(array, range));
+        }
+        let node = self.run.job().arrays[array].node;
+        if flow.word(node).is_pending() {
+            flow.word(node).end(state);
+            self.lost.push(Lost::Node(node));
+        }
+    }
+
+    /// Ends everything that depends on what was ended so far.
+    pub(super) fn skip_dependents(&mut self) {
+        while let Some(lost) = self.lost.pop() {
+            match lost {
+                Lost::Node(node) => self.skip_successors(node),
+                Lost::Elements(array, range) => {
+                    let job = self.run.job();
+                    job.arrays[array].each_to.iter().for_each(|&to| {
+                        self.end_elements(to as usize, range.clone(), TaskState::Skipped);
+                    });
+                }
+            }
+        }
+    }
+
+    fn skip_successors(&mut self, node: u32) {
+        let job = self.run.job();
+        for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
+            match job.array_of_node(next) {
+                None => self.end_node(next, TaskState::Skipped),
+                Some(array) => {
+                    let len = job.arrays[array].len;
+                    self.end_elements(array, 0..len, TaskState::Skipped);
+                }
+            }
+        }
+    }
+
+    /// Enters what was ended in the ledger, and says how much.
+    pub(super) fn counted(self) -> u64 {
+        let [failed, skipped, cancelled] = self.failed_or_other;
+        let mut ledger = self.run.ledger();
+        ledger.skipped += skipped;
+        ledger.cancelled += cancelled;
+        failed + skipped + cancelled
+    }
+
+    fn count(&mut self, state: TaskState, tasks: u64) {
+        let at = match state {
+            TaskState::Failed => 0,
+            TaskState::Skipped => 1,
+            _ => 2,
+        };
+        self.failed_or_other[at] += tasks;
+    }
+}
+
+impl Policy {
+    /// Listens for a task's end; `None` when it has ended already.
+    pub(crate) fn watch(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        effects: &mut Effects,
+    ) -> Option<EventListener> {
+        if run.has_ended() || run.ended_state(task).is_some() {
+            return None;
+        }
+        self.quiesce(run, effects);
+        if run.ended_state(task).is_some() {
+            return None;
+        }
+        let (node, _) = run.job().locate(task)?;
+        match run.job().array_of_node(node) {
+            Some(array) => run.flow().array(array).watch(),
+            None => run.flow().word(node).watch(),
+        }
+        Some(self.entry(run)?.watchers.entry(task).or_default().listen())
+    }
+
+    /// Shuts out the run's lanes until the engine's lock is given up.
+    pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        let completed = run.flow().quiesce(entry);
+        effects.wake |= entry.has_work();
+        effects.finish.extend(
+            completed
+                .into_iter()
+                .map(|array| (entry.run.clone(), array)),
+        );
+    }
+}

@@ -1,0 +1,344 @@
+//! One run of a job: its flow, what became of it, and the cold paths of its lanes.
+
+use super::Engine;
+use super::effects::Effects;
+use super::flow::{Flow, Item, Supervisor};
+use super::policy::Ledger;
+use crate::job::Frozen;
+use crate::model::{BoxError, Counts, ELEMENT, Error, ErrorKind, TaskId, TaskState};
+use crate::sync::lock;
+use crate::work::{Host, LanePass, Locals, Values};
+use event_listener::Event;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A job being run, or that has been. Lives as long as anyone holds it: its handle, a lane, an output.
+pub(crate) struct Run {
+    flow: Flow,
+    engine: Arc<Engine>,
+    ledger: Mutex<Ledger>,
+    locals: Locals,
+    ended: AtomicBool,
+    end: Event,
+}
+
+impl Run {
+    pub(super) fn new(job: Arc<Frozen>, engine: Arc<Engine>) -> Self {
+        Run {
+            flow: Flow::new(job),
+            engine,
+            ledger: Mutex::default(),
+            locals: Locals::default(),
+            ended: AtomicBool::new(false),
+            end: Event::new(),
+        }
+    }
+
+    pub(crate) fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    pub(crate) fn job(&self) -> &Frozen {
+        &self.flow.job
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.flow.job.name
+    }
+
+    pub(crate) fn label(&self, task: TaskId) -> String {
+        self.flow.job.label(task)
+    }
+
+    /// What became of tasks that did not simply succeed. Locked after the engine, never before it.
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        lock(&self.ledger)
+    }
+
+    /// Whether every task has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(super) fn mark_ended(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Tells those who wait for the run. Worker-local states are dropped first, so that nothing of the run goes on.
+    pub(super) fn announce_end(&self) {
+        self.locals.clear();
+        self.end.notify(usize::MAX);
+    }
+
+    /// Notified when the run ends.
+    pub(crate) fn end_event(&self) -> &Event {
+        &self.end
+    }
+
+    /// How many tasks stand where.
+    pub(crate) fn counts(&self) -> Counts {
+        let total = self.flow.job.tasks;
+        let ledger = self.ledger();
+        let Ledger {
+            failed,
+            skipped,
+            cancelled,
+            ..
+        } = *ledger;
+        let ended = total - self.flow.unfinished();
+        Counts {
+            total,
+            succeeded: ended.saturating_sub(failed + skipped + cancelled),
+            failed,
+            skipped,
+            cancelled,
+        }
+    }
+
+    /// The error of the run as a whole, if it has not succeeded.
+    pub(crate) fn error(&self) -> Option<Error> {
+        let ledger = self.ledger();
+        if let Some(cause) = &ledger.ended_by {
+            return Some(cause.clone());
+        }
+        let first = ledger.failures.first()?;
+        let counts = (ledger.failed, ledger.skipped);
+        let message = format!(
+            "{} of its tasks failed and {} were skipped; the first",
+            counts.0, counts.1
+        );
+        Some(
+            Error::new(ErrorKind::TaskFailed, message)
+                .in_job(self.name())
+                .caused_by(first.1.clone()),
+        )
+    }
+
+    /// How a task ended, if it has.
+    pub(crate) fn ended_state(&self, task: TaskId) -> Option<TaskState> {
+        if !task.is_element() {
+            return self.flow.word(task.0).ended();
+        }
+        let array = self.flow.job.array_of_element(task.number())?;
+        self.flow
+            .array(array)
+            .state(task.number() - self.flow.job.arrays[array].first)
+    }
+
+    /// The failures so far.
+    pub(crate) fn failures(&self) -> Vec<Error> {
+        self.ledger()
+            .failures
+            .iter()
+            .map(|(_, error)| error.clone())
+            .collect()
+    }
+
+    /// How a task stands.
+    pub(crate) fn state(&self, task: TaskId) -> TaskState {
+        self.ended_state(task).unwrap_or_else(|| {
+            match self.flow.is_running(task) || self.is_leased(task) {
+                true => TaskState::Running,
+                false if self.is_waiting(task) => TaskState::Waiting,
+                false => TaskState::Ready,
+            }
+        })
+    }
+
+    fn is_leased(&self, task: TaskId) -> bool {
+        self.ask(|policy, _| policy.is_leased(self, task))
+    }
+
+    fn is_waiting(&self, task: TaskId) -> bool {
+        self.flow
+            .job
+            .upstream_of(task, |before| self.ended_state(before).is_none())
+            .is_some()
+    }
+
+    /// Why a task that has ended did not succeed.
+    pub(crate) fn task_error(&self, task: TaskId) -> Option<Error> {
+        match self.ended_state(task)? {
+            TaskState::Failed => self
+                .ledger()
+                .error_of(task)
+                .or_else(|| self.array_error(task)),
+            TaskState::Skipped => Some(self.skip_error(task)),
+            TaskState::Cancelled => Some(self.cancel_error(task)),
+            _ => None,
+        }
+    }
+
+    /// An array, as a node, fails with its first failed element.
+    fn array_error(&self, node: TaskId) -> Option<Error> {
+        let part = &self.flow.job.arrays[self.flow.job.array_of_node(node.0)?];
+        let numbers = part.first..part.first + part.len;
+        let ledger = self.ledger();
+        let among =
+            |(task, _): &&(TaskId, Error)| task.is_element() && numbers.contains(&task.number());
+        ledger
+            .failures
+            .iter()
+            .find(among)
+            .map(|(_, error)| error.clone())
+    }
+
+    fn skip_error(&self, task: TaskId) -> Error {
+        let error = |message| {
+            Error::new(ErrorKind::TaskSkipped, message)
+                .in_job(self.name())
+                .of_task(self.label(task))
+        };
+        match self
+            .flow
+            .job
+            .upstream_of(task, |before| self.is_root_cause(before))
+        {
+            Some(root) => {
+                let message = format!("was skipped, since `{}` did not succeed", self.label(root));
+                let cause = self.task_error(root);
+                cause.into_iter().fold(error(message), Error::caused_by)
+            }
+            None => error("was skipped, since a task it depends on did not succeed".to_owned()),
+        }
+    }
+
+    fn is_root_cause(&self, task: TaskId) -> bool {
+        matches!(
+            self.ended_state(task),
+            Some(TaskState::Failed | TaskState::Cancelled)
+        )
+    }
+
+    fn cancel_error(&self, task: TaskId) -> Error {
+        let error = Error::new(ErrorKind::Cancelled, "was cancelled")
+            .in_job(self.name())
+            .of_task(self.label(task));
+        match &self.ledger().ended_by {
+            Some(cause) => error.caused_by(cause.clone()),
+            None => error,
+        }
+    }
+
+    /// Whether `awaited`, or the whole run for `None`, can only end after `task`.
+    pub(super) fn depends(&self, awaited: Option<TaskId>, task: TaskId) -> bool {
+        awaited.is_none_or(|awaited| {
+            awaited == task
+                || self
+                    .flow
+                    .job
+                    .upstream_of(awaited, |before| before == task)
+                    .is_some()
+        })
+    }
+
+    pub(super) fn release(&self, node: u32, index: u32) {
+        self.flow.job.units[node as usize].release(&self.flow.values, index);
+    }
+
+    pub(super) fn finish_array(&self, array: usize) {
+        let node = self.flow.job.arrays[array].node;
+        self.flow.job.units[node as usize].finish(&self.flow.values);
+    }
+
+    fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
+        self.engine.with(ask)
+    }
+}
+
+impl Drop for Run {
+    /// Drops the outputs that are left.
+    fn drop(&mut self) {
+        for &node in &self.flow.job.owners {
+            self.flow.job.units[node as usize].clear(&self.flow.values);
+        }
+    }
+}
+
+impl Host for Run {
+    fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool {
+        self.ask(|policy, _| {
+            lane.seen.set(self.flow.gate.signal());
+            lane.recalled
+                .set(self.has_ended() || policy.wants_back(self));
+            let current =
+                !self.has_ended() && task.is_none_or(|task| self.ended_state(task).is_none());
+            // Under the engine's lock nobody closes the gate, so this goes in.
+            current && self.flow.gate.enter(lane.turnstile, lane.seen.get())
+        })
+    }
+
+    fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool {
+        self.ask(|policy, _| {
+            let current = policy.is_current(self, task, attempt);
+            if current {
+                put();
+            }
+            current
+        })
+    }
+
+    fn is_cancelled(&self, task: TaskId, attempt: u32) -> bool {
+        if self.has_ended() || self.ended_state(task).is_some() {
+            return true;
+        }
+        attempt > 1 && !self.ask(|policy, _| policy.is_current(self, task, attempt))
+    }
+
+    fn job_name(&self) -> &str {
+        self.name()
+    }
+
+    fn task_label(&self, task: TaskId) -> String {
+        self.label(task)
+    }
+
+    fn locals(&self) -> &Locals {
+        &self.locals
+    }
+
+    fn values(&self) -> &Values {
+        &self.flow.values
+    }
+}
+
+impl Supervisor for Run {
+    fn failed(&self, task: TaskId, cause: BoxError) {
+        self.ask(|policy, effects| policy.lane_failed(self, task, cause, effects));
+    }
+
+    fn queue_node(&self, node: u32) {
+        self.ask(|policy, effects| policy.queue_node(self, node, effects));
+    }
+
+    fn queue_elements(&self, elements: Range<u32>) {
+        self.ask(|policy, effects| {
+            policy.queue(
+                self,
+                elements.map(|number| TaskId(number | ELEMENT)),
+                effects,
+            )
+        });
+    }
+
+    fn watched(&self, node: u32) {
+        self.ask(|policy, effects| policy.notify_watchers(self, TaskId(node), effects));
+    }
+
+    fn array_settled(&self, array: usize) {
+        self.ask(|policy, effects| policy.notify_array_watchers(self, array, effects));
+    }
+
+    fn finished(&self) {
+        self.ask(|policy, effects| policy.end(self, effects));
+    }
+
+    fn give_back(&self, items: Vec<Item>) {
+        self.ask(|policy, effects| policy.give_back(self, items, effects));
+    }
+}

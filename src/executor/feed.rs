@@ -1,0 +1,145 @@
+//! An executor's end of the pool.
+
+use super::grant::Grant;
+use super::{LeaseId, NodeSpec};
+use crate::engine::{self, Engine, NodeKey, Taken};
+use std::fmt;
+use std::sync::Arc;
+
+/// What an executor is given to serve: work on request, and orders. Cheap to clone.
+#[derive(Clone)]
+pub struct Feed {
+    engine: Arc<Engine>,
+}
+
+/// A node that has joined the pool. Dropping it leaves the pool: no more is granted for it.
+pub struct Node {
+    engine: Arc<Engine>,
+    key: NodeKey,
+}
+
+/// What the pool asks of its executor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Order {
+    /// The attempt no longer counts: stop it, if that is possible.
+    Stop(LeaseId),
+    /// Have this many slots. Tell the pool with [`Node::resize`].
+    Resize(u32),
+}
+
+impl Feed {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Feed { engine }
+    }
+
+    /// Adds a node to the pool.
+    pub fn join(&self, spec: NodeSpec) -> Node {
+        let key = self.engine.with(|policy, _| policy.join(spec));
+        Node {
+            engine: self.engine.clone(),
+            key,
+        }
+    }
+
+    /// The next order; `None` once the pool is closed and its runs have ended. May be dropped while it waits.
+    pub async fn order(&self) -> Option<Order> {
+        loop {
+            let changed = self.engine.listen();
+            let next = self.engine.with(|policy, _| match policy.next_order() {
+                Some(order) => Some(Some(order)),
+                None => policy.is_over().then_some(None),
+            });
+            match next {
+                Some(next) => return next.map(Order::from),
+                None => changed.await,
+            }
+        }
+    }
+
+    #[cfg(feature = "thread")]
+    pub(super) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
+
+impl Node {
+    /// At most `room` ready tasks of one run, charged to this node; `None` if there is nothing to do just now.
+    pub fn try_take(&self, room: u32) -> Option<Grant> {
+        self.look(room, false).map(Grant::new)
+    }
+
+    /// As [`try_take`](Node::try_take), waiting until there is something. `None` once the pool is closed and its runs
+    /// have ended. May be dropped while it waits.
+    pub async fn take(&self, room: u32) -> Option<Grant> {
+        self.engine
+            .bell()
+            .wait_async(|| self.grant_or_end(room))
+            .await
+    }
+
+    /// As [`take`](Node::take), blocking this thread.
+    pub fn take_blocking(&self, room: u32) -> Option<Grant> {
+        self.engine.bell().wait(|| self.grant_or_end(room))
+    }
+
+    /// The node has another number of slots from now on. Tasks that are running are left alone; workers beyond the
+    /// number give back what they have not begun.
+    pub fn resize(&self, slots: u32) {
+        self.engine
+            .with(|policy, effects| policy.resize(self.key, slots, effects));
+        self.engine.bell().ring_all();
+    }
+
+    fn grant_or_end(&self, room: u32) -> Option<Option<Grant>> {
+        match self.try_take(room) {
+            Some(grant) => Some(Some(grant)),
+            None => self.is_over().then_some(None),
+        }
+    }
+
+    pub(super) fn look(&self, room: u32, lanes: bool) -> Option<Taken> {
+        self.engine
+            .with(|policy, effects| policy.take(self.key, room, lanes, effects))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.engine.with(|policy, _| policy.is_over())
+    }
+
+    /// A worker more, or less, while a body waits for others.
+    #[cfg(feature = "thread")]
+    pub(super) fn stand_in(&self, more: bool) {
+        self.engine
+            .with(|policy, effects| policy.stand_in(self.key, more, effects));
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.engine.with(|policy, _| policy.leave(self.key));
+    }
+}
+
+impl From<engine::Order> for Order {
+    fn from(order: engine::Order) -> Self {
+        match order {
+            engine::Order::Stop(key) => Order::Stop(LeaseId(key)),
+            engine::Order::Resize(slots) => Order::Resize(slots),
+        }
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,242 @@
+//! What a node is given to do, and the attempts that are begun from it.
+
+use crate::engine::{Charge, Item, LeaseKey, Outcome, Returned, Taken, TakenWork};
+use crate::model::{BoxError, Panic, TaskId};
+use crate::sync::atomic::AtomicU32;
+use crate::work::{Call, Host, Later, Step};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Ready tasks of one run, charged to a node as one task at a time. Dropping it gives back what was not begun.
+pub struct Grant {
+    charge: Arc<Charge>,
+    items: VecDeque<Item>,
+    tasks: VecDeque<TaskId>,
+}
+
+/// One attempt of a task, begun. Dropping it without an outcome reports its node as lost.
+pub struct Lease {
+    charge: Arc<Charge>,
+    task: TaskId,
+    attempt: u32,
+    completed: bool,
+}
+
+/// Tells an attempt from all others of the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LeaseId(pub(super) LeaseKey);
+
+impl Grant {
+    pub(super) fn new(taken: Taken) -> Self {
+        let (items, tasks) = match taken.work {
+            TakenWork::Shift(items) | TakenWork::Tasks(items) => (items.into(), VecDeque::new()),
+            TakenWork::Queued(task) => (VecDeque::new(), VecDeque::from([task])),
+        };
+        Grant {
+            charge: taken.charge,
+            items,
+            tasks,
+        }
+    }
+
+    /// Begins the next task. `None` when the grant is used up, or its run has ended.
+    pub fn begin(&mut self) -> Option<Lease> {
+        loop {
+            let Some(task) = self.tasks.pop_front() else {
+                self.expand()?;
+                continue;
+            };
+            let run = self.charge.run();
+            if let Some(attempt) = run.engine().with(|policy, _| policy.begin(run, task)) {
+                self.charge.set_task(task);
+                return Some(Lease {
+                    charge: self.charge.clone(),
+                    task,
+                    attempt,
+                    completed: false,
+                });
+            }
+        }
+    }
+
+    /// Half of what has not been begun, as a grant of its own for another worker of the node; `None` when there is
+    /// nothing to halve, or no room for another worker.
+    pub fn split(&mut self) -> Option<Grant> {
+        while self.items.len() + self.tasks.len() < 2 && self.expand().is_some() {}
+        let half = self.tasks.len() / 2;
+        if half == 0 {
+            return None;
+        }
+        let charge = self.charge.again()?;
+        Some(Grant {
+            charge,
+            items: VecDeque::new(),
+            tasks: self.tasks.split_off(self.tasks.len() - half),
+        })
+    }
+
+    #[cfg(feature = "thread")]
+    pub(super) fn charge(&self) -> &Arc<Charge> {
+        &self.charge
+    }
+
+    /// The next item's tasks.
+    fn expand(&mut self) -> Option<()> {
+        let item = self.items.pop_front()?;
+        let run = self.charge.run();
+        self.tasks.extend(
+            run.engine()
+                .with(|policy, effects| policy.expand(run, item, effects)),
+        );
+        Some(())
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        let (items, tasks): (Vec<_>, Vec<_>) = (
+            self.items.drain(..).collect(),
+            self.tasks.drain(..).collect(),
+        );
+        if !items.is_empty() || !tasks.is_empty() {
+            let run = self.charge.run();
+            run.engine().with(|policy, effects| {
+                policy.give_back(run, items, effects);
+                policy.give_back_tasks(run, tasks, effects);
+            });
+        }
+    }
+}
+
+impl Lease {
+    /// Tells this attempt from all others of the pool: what [`Order::Stop`](super::Order::Stop) names.
+    pub fn id(&self) -> LeaseId {
+        LeaseId(LeaseKey {
+            run: Arc::as_ptr(self.charge.run()) as usize,
+            task: self.task,
+            attempt: self.attempt,
+        })
+    }
+
+    /// The task's id in its job.
+    pub fn task_id(&self) -> TaskId {
+        self.task
+    }
+
+    /// The task's name, or a description.
+    pub fn task_label(&self) -> String {
+        self.charge.run().label(self.task)
+    }
+
+    /// The job's name.
+    pub fn job_name(&self) -> &str {
+        self.charge.run().name()
+    }
+
+    /// Which attempt of the task it is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Whether the outcome will be ignored: the task was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        let run = self.charge.run();
+        !run.engine()
+            .with(|policy, _| policy.is_current(run, self.task, self.attempt))
+    }
+
+    /// Runs the body on this thread to its end, and says how it ended. A body that waits blocks the thread.
+    pub fn run(&self) -> Outcome {
+        match self.start() {
+            Started::Ended(outcome) => outcome,
+            Started::Later(later) => futures::executor::block_on(finish(later)),
+        }
+    }
+
+    /// Reports how the attempt ended.
+    pub fn complete(mut self, outcome: Outcome) {
+        self.report(outcome);
+    }
+
+    /// Starts the body: one that waits goes on in the future that is returned.
+    pub(super) fn start(&self) -> Started {
+        match catch_unwind(AssertUnwindSafe(|| self.call())) {
+            Ok(Step::Later(later)) => Started::Later(later),
+            Ok(Step::Failed(cause)) => Started::Ended(Outcome::Failed(cause)),
+            Ok(Step::Stale) => Started::Ended(Outcome::Cancelled),
+            Ok(Step::Done { .. } | Step::Open | Step::Queue) => Started::Ended(Outcome::Succeeded),
+            Err(panic) => Started::Ended(Outcome::Failed(Panic::from_payload(panic).into())),
+        }
+    }
+
+    fn call(&self) -> Step {
+        let run = self.charge.run();
+        let Some((node, index)) = run.job().locate(self.task) else {
+            return Step::Stale;
+        };
+        let host: Arc<dyn Host> = run.clone();
+        let end = Cell::new(if self.task.is_element() { index + 1 } else { 0 });
+        let call = Call {
+            host: &host,
+            values: &run.flow().values,
+            first: &AtomicU32::new(self.task.0 - index),
+            attempt: self.attempt,
+            lane: None,
+            cursor: &AtomicU32::new(index),
+            end: &end,
+        };
+        run.job().units[node as usize].call(&call)
+    }
+
+    fn report(&mut self, outcome: Outcome) {
+        if !std::mem::replace(&mut self.completed, true) {
+            let run = self.charge.run();
+            run.engine().with(|policy, effects| {
+                policy.complete(run, self.task, self.attempt, outcome, effects)
+            });
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.report(Outcome::Returned(Returned::NodeLost));
+    }
+}
+
+/// A body that was started.
+pub(super) enum Started {
+    Ended(Outcome),
+    Later(Later),
+}
+
+/// Waits for a body to end. A panic is its failure.
+pub(super) async fn finish(later: Later) -> Outcome {
+    use futures::FutureExt;
+    match AssertUnwindSafe(later).catch_unwind().await {
+        Ok(Ok(true)) => Outcome::Succeeded,
+        Ok(Ok(false)) => Outcome::Cancelled,
+        Ok(Err(cause)) => Outcome::Failed(cause),
+        Err(panic) => Outcome::Failed(BoxError::from(Panic::from_payload(panic))),
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant")
+            .field("job", &self.charge.run().name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("task", &self.task_label())
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,146 @@
+//! Where tasks run, and the contract of those who run them.
+//!
+//! # The contract
+//!
+//! An executor *pulls*. The pool calls [`Executor::serve`] once, on a thread of its own, with a [`Feed`]. The executor
+//! joins the feed with one or more [`Node`]s, takes [`Grant`]s for each, begins [`Lease`]s from them, runs their bodies,
+//! and completes them. Nothing is ever pushed at it, so it is never given more than it asked for.
+//!
+//! It **must**
+//!
+//! - complete each lease it begins, exactly once, with what happened: [`Lease::run`] returns that for a body run in this
+//!   process. A lease that is dropped comes back as [`Returned::NodeLost`];
+//! - keep a panic of a body to that body. [`Lease::run`] does;
+//! - begin the leases of one grant one after another; [`Grant::split`] makes a second grant for someone else, if the
+//!   node has room for it. A grant that is dropped gives back what was not begun;
+//! - return from `serve`, with nothing left running on behalf of the pool, soon after the feed's
+//!   [orders](Feed::order) or [`Node::take`] return `None`: the pool is closed then;
+//! - carry out [`Order::Resize`] if it can change its size, and ignore it otherwise.
+//!
+//! It **may**
+//!
+//! - call [`Node::take`] from any thread, and complete leases on any other;
+//! - stop an attempt on [`Order::Stop`]: its outcome no longer counts. An executor that can't interrupt a body lets it
+//!   run on: bodies ask [`Context::is_cancelled`](crate::Context::is_cancelled);
+//! - take large grants of small tasks, and small ones of large tasks. Start with one task and grow while batches are
+//!   short;
+//! - return an error from `serve` when it can't go on. What has not ended is cancelled with that error as cause.
+//!
+//! It **never** starts an attempt by itself: a task that was lost is granted again, as another attempt. An outcome for
+//! an attempt that is no longer current is ignored, whoever sends it.
+//!
+//! [`conformance`](crate::executor::conformance) (feature `conformance`) tests all of this on any executor.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod feed;
+mod grant;
+#[cfg(feature = "thread")]
+mod thread;
+
+pub use crate::engine::{Outcome, Returned};
+pub use feed::{Feed, Node, Order};
+pub use grant::{Grant, Lease, LeaseId};
+#[cfg(feature = "thread")]
+pub use thread::ThreadExecutor;
+
+use crate::model::Result;
+use async_trait::async_trait;
+
+/// Runs tasks, somewhere. See the [module](self) for the contract.
+#[async_trait]
+pub trait Executor: Send + Sync + 'static {
+    /// What it can run: asked at every submit, so that a job it can't run is refused before anything starts.
+    fn offer(&self) -> Offer;
+
+    /// Serves the pool until the feed closes. Polled by a thread of the pool, never by a runtime of the application's:
+    /// an executor that needs tokio owns a runtime.
+    ///
+    /// # Errors
+    /// Whatever keeps it from going on; the pool then ends what has not ended, with this as the cause.
+    async fn serve(&self, feed: Feed) -> Result<()>;
+}
+
+/// What an executor can run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Offer {
+    /// Closures: only where they were made, in this process.
+    pub closures: bool,
+    /// Bodies that wait.
+    pub asynchronous: bool,
+    /// Named [`Function`](crate::Function)s.
+    pub functions: bool,
+}
+
+impl Offer {
+    /// Everything that a process can run itself.
+    pub fn in_process() -> Self {
+        Offer {
+            closures: true,
+            asynchronous: true,
+            functions: true,
+        }
+    }
+
+    /// The same without bodies that wait.
+    pub fn blocking_only(mut self) -> Self {
+        self.asynchronous = false;
+        self
+    }
+}
+
+/// What a node has. A node is where resources are charged: a machine, or this process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct NodeSpec {
+    /// How many tasks may run at once, in number.
+    pub slots: u32,
+    /// How many bodies may be waiting at once, besides.
+    pub async_slots: u32,
+    /// The node's GPUs, by index.
+    pub gpus: Vec<u32>,
+    /// Words that tell the node from others, for people and for placement.
+    pub labels: Vec<String>,
+}
+
+impl NodeSpec {
+    /// A node with so many slots, and nothing else.
+    pub fn new(slots: u32) -> Self {
+        NodeSpec {
+            slots,
+            async_slots: 0,
+            gpus: Vec::new(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// How many bodies may be waiting at once. Default 0.
+    pub fn async_slots(mut self, async_slots: u32) -> Self {
+        self.async_slots = async_slots;
+        self
+    }
+
+    /// The node's GPUs, by index. Default none.
+    pub fn gpus(mut self, gpus: impl IntoIterator<Item = u32>) -> Self {
+        self.gpus = gpus.into_iter().collect();
+        self
+    }
+
+    /// Adds a label.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.labels.push(label.into());
+        self
+    }
+}
+
+#[async_trait]
+impl<E: Executor + ?Sized> Executor for Box<E> {
+    fn offer(&self) -> Offer {
+        (**self).offer()
+    }
+
+    async fn serve(&self, feed: Feed) -> Result<()> {
+        (**self).serve(feed).await
+    }
+}

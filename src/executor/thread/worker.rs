@@ -1,0 +1,109 @@
+//! One thread of the executor.
+
+use super::crew::Crew;
+use crate::engine::{self, Charge, Current, Lane, Run, Taken, TakenWork};
+use crate::executor::grant::{Grant, Started};
+use crate::model::{Result, TaskId};
+use crate::work::Host;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(super) struct Worker {
+    crew: Arc<Crew>,
+    desk: Rc<Desk>,
+}
+
+/// What the bodies on this thread may ask for, through [`Current`].
+struct Desk {
+    crew: Arc<Crew>,
+    lane: Lane,
+    /// What the thread is working on, and the task if it is not a lane's.
+    charge: RefCell<Option<(Arc<Charge>, Option<TaskId>)>>,
+}
+
+enum Next {
+    Work(Taken),
+    Leave,
+}
+
+impl Worker {
+    pub(super) fn new(crew: Arc<Crew>) -> Self {
+        let desk = Desk {
+            crew: crew.clone(),
+            lane: Lane::new(),
+            charge: RefCell::new(None),
+        };
+        Worker {
+            crew,
+            desk: Rc::new(desk),
+        }
+    }
+
+    /// Works until the pool is over or the crew is to shrink.
+    pub(super) fn work(self) {
+        let _entered = engine::enter(self.desk.clone());
+        while let Next::Work(taken) = self.crew.feed.engine().bell().wait(|| self.next()) {
+            match taken.work {
+                TakenWork::Shift(items) => self.shift(taken.charge, items),
+                TakenWork::Tasks(_) | TakenWork::Queued(_) => self.grant(Grant::new(taken)),
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Next> {
+        if self.crew.may_leave() {
+            return Some(Next::Leave);
+        }
+        let taken = self.crew.node.look(1, true).map(Next::Work);
+        taken.or_else(|| self.crew.node.is_over().then_some(Next::Leave))
+    }
+
+    /// Works on a run as one of its lanes. Nothing of the run is held afterwards.
+    fn shift(&self, charge: Arc<Charge>, items: Vec<engine::Item>) {
+        let run = charge.run().clone();
+        let host: Arc<dyn Host> = run.clone();
+        charge.set_lane(self.desk.lane.shared());
+        self.desk.charge.replace(Some((charge, None)));
+        self.desk
+            .lane
+            .work(run.flow(), &host, &*run, run.engine().bell(), items);
+        self.desk.charge.replace(None);
+    }
+
+    fn grant(&self, mut grant: Grant) {
+        while let Some(lease) = grant.begin() {
+            self.desk
+                .charge
+                .replace(Some((grant.charge().clone(), Some(lease.task_id()))));
+            let started = lease.start();
+            self.desk.charge.replace(None);
+            match started {
+                Started::Ended(outcome) => lease.complete(outcome),
+                Started::Later(later) => self.crew.waiting.go_on(lease, later),
+            }
+        }
+    }
+}
+
+impl Current for Desk {
+    fn task(&self) -> Option<(Arc<Run>, TaskId)> {
+        let charge = self.charge.borrow();
+        let (charge, task) = charge.as_ref()?;
+        Some((
+            charge.run().clone(),
+            task.unwrap_or_else(|| self.lane.shared().task()),
+        ))
+    }
+
+    fn begin_waiting(&self) -> Result<()> {
+        if self.task().is_some() {
+            self.lane.publish();
+        }
+        self.crew.begin_stand_in()
+    }
+
+    fn end_waiting(&self) {
+        self.crew.end_stand_in();
+    }
+}

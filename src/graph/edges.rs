@@ -1,0 +1,400 @@
+//! The builder's form of the graph, and the frozen one.
+
+use super::{Graph, GraphSource};
+
+/// Set in an entry of [`Csr::successors`] whose node has no other predecessor: it is ready at once, and its counter
+/// need not be touched.
+pub(crate) const SOLE: u32 = 1 << 31;
+
+/// The bits above a node's number are for marks, like [`SOLE`].
+const MAX_NODES: u32 = (1 << 30) - 1;
+
+/// The edges of a job that is being built.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Edges {
+    /// Where each node's predecessors end in `preds`. They begin where those of the node before end.
+    ends: Vec<u32>,
+    /// Ascending within a node, each smaller than the node: without late edges there is no cycle.
+    preds: Vec<u32>,
+    /// `(to, from)` of the edges added later, as they came: in any order and direction, perhaps repeated.
+    late: Vec<(u32, u32)>,
+    too_many: bool,
+}
+
+/// The edges of a frozen job, by predecessor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Csr {
+    /// One more than there are nodes: the successors of `n` are those from `offsets[n]` to `offsets[n + 1]`.
+    offsets: Box<[u32]>,
+    /// Ascending within a node, marked with [`SOLE`].
+    successors: Box<[u32]>,
+    /// How many predecessors each node has.
+    pub(crate) in_degrees: Box<[u32]>,
+    /// The nodes without predecessors, ascending.
+    pub(crate) sources: Box<[u32]>,
+}
+
+/// Why a graph can't be frozen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FreezeError {
+    /// More nodes than [`MAX_NODES`], or more edges than a `u32` counts.
+    #[error("the graph has too many nodes or edges")]
+    TooMany,
+    /// Nodes that wait for each other, as [`Graph::find_cycle`] tells them.
+    #[error("{} nodes of the graph wait for each other", .0.len())]
+    Cycle(Vec<u32>),
+}
+
+impl Edges {
+    /// Appends a node that waits for `preds`, all of them appended before, and returns its number.
+    ///
+    /// Repeated predecessors count once. A node too many is not stored (the number returned is then that of an
+    /// existing node): [`freeze`](Self::freeze) reports it.
+    #[inline]
+    pub(crate) fn push_node(&mut self, preds: impl IntoIterator<Item = u32>) -> u32 {
+        let start = self.preds.len();
+        self.preds.extend(preds);
+        if !self.preds[start..].is_sorted_by(|before, after| before < after) {
+            sort_and_collapse(&mut self.preds, start);
+        }
+        self.end_node(start)
+    }
+
+    /// Makes `to` wait for `from` as well. Both are nodes of this graph; repeated edges count once.
+    pub(crate) fn add_edge(&mut self, from: u32, to: u32) {
+        debug_assert!(
+            from < self.len() && to < self.len(),
+            "an edge between nodes that were pushed"
+        );
+        self.late.push((to, from));
+    }
+
+    /// The number of nodes.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.ends.len() as u32 // at most `MAX_NODES`
+    }
+
+    /// The number of edges, the late ones counted as often as they were added.
+    pub(crate) fn edge_count(&self) -> usize {
+        self.preds.len() + self.late.len()
+    }
+
+    /// Whether there may be a cycle: a late edge that doesn't lead to a higher number, as all others do.
+    pub(crate) fn may_have_cycle(&self) -> bool {
+        self.late.iter().any(|&(to, from)| from >= to)
+    }
+
+    /// Checks the graph and turns its edges around.
+    pub(crate) fn freeze(&self) -> Result<Csr, FreezeError> {
+        if self.too_many || u32::try_from(self.edge_count()).is_err() {
+            return Err(FreezeError::TooMany);
+        }
+        if self.may_have_cycle()
+            && let Some(path) = Graph::new(self).find_cycle()
+        {
+            return Err(FreezeError::Cycle(path));
+        }
+        Ok(self.turn_around())
+    }
+
+    #[inline]
+    fn end_node(&mut self, start: usize) -> u32 {
+        let node = self.len();
+        match u32::try_from(self.preds.len()) {
+            Ok(end) if node < MAX_NODES => {
+                debug_assert!(
+                    self.preds
+                        .get(start..)
+                        .and_then(<[u32]>::last)
+                        .is_none_or(|&pred| pred < node)
+                );
+                self.ends.push(end);
+                node
+            }
+            _ => {
+                self.preds.truncate(start);
+                self.too_many = true;
+                node.saturating_sub(1)
+            }
+        }
+    }
+
+    fn predecessors(&self, node: u32) -> &[u32] {
+        let node = node as usize;
+        let start = node
+            .checked_sub(1)
+            .map_or(Some(&0), |before| self.ends.get(before));
+        slice_between(&self.preds, start, self.ends.get(node))
+    }
+
+    /// The late edges as `(to, from)`, ascending, each once, without those that [`push_node`](Self::push_node) knew.
+    fn late_edges(&self) -> Vec<(u32, u32)> {
+        let is_new = |&(to, from): &(u32, u32)| self.predecessors(to).binary_search(&from).is_err();
+        let mut late: Vec<_> = self.late.iter().copied().filter(is_new).collect();
+        late.sort_unstable();
+        late.dedup();
+        late
+    }
+
+    /// Calls `visit(from, to)` for every edge, by ascending `to`.
+    #[inline]
+    fn visit(&self, late: &[(u32, u32)], mut visit: impl FnMut(u32, u32)) {
+        let mut late = late.iter().peekable();
+        let mut start = 0;
+        for (node, &end) in (0..).zip(&self.ends) {
+            let end = end as usize;
+            self.preds[start..end]
+                .iter()
+                .for_each(|&pred| visit(pred, node));
+            while let Some(&(_, from)) = late.next_if(|&&(to, _)| to == node) {
+                visit(from, node);
+            }
+            start = end;
+        }
+    }
+
+    /// A counting sort by predecessor, whose cursors are the offsets themselves: slot `n + 1` is where the next
+    /// successor of `n` goes, and so ends up as where those of `n + 1` begin.
+    fn turn_around(&self) -> Csr {
+        let late = self.late_edges();
+        let mut offsets = zeros(self.ends.len() + 1);
+        let mut in_degrees = zeros(self.ends.len());
+        self.visit(&late, |from, to| {
+            offsets[from as usize + 1] += 1;
+            in_degrees[to as usize] += 1;
+        });
+        let mut successors = zeros(counts_to_starts(&mut offsets));
+        self.visit(&late, |from, to| {
+            let cursor = &mut offsets[from as usize + 1];
+            let mark = if in_degrees[to as usize] == 1 {
+                SOLE
+            } else {
+                0
+            };
+            successors[*cursor as usize] = to | mark;
+            *cursor += 1;
+        });
+        let sources = sources(&in_degrees);
+        Csr {
+            offsets,
+            successors,
+            in_degrees,
+            sources,
+        }
+    }
+}
+
+impl GraphSource for Edges {
+    fn node_count(&self) -> u32 {
+        self.len()
+    }
+
+    fn edges(&self, visit: &mut dyn FnMut(u32, u32)) {
+        self.visit(&self.late_edges(), visit);
+    }
+}
+
+impl Csr {
+    /// The node's successors, ascending, marked with [`SOLE`]: [`node_of`] takes the mark off.
+    #[inline]
+    pub(crate) fn successors(&self, node: u32) -> &[u32] {
+        let node = node as usize;
+        slice_between(
+            &self.successors,
+            self.offsets.get(node),
+            self.offsets.get(node + 1),
+        )
+    }
+
+    /// The number of nodes.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.in_degrees.len() as u32 // at most `MAX_NODES`
+    }
+}
+
+impl GraphSource for Csr {
+    fn node_count(&self) -> u32 {
+        self.len()
+    }
+
+    fn edges(&self, visit: &mut dyn FnMut(u32, u32)) {
+        for from in 0..self.len() {
+            self.successors(from)
+                .iter()
+                .for_each(|&entry| visit(from, node_of(entry)));
+        }
+    }
+}
+
+/// The node of an entry of [`Csr::successors`].
+#[inline]
+pub(crate) fn node_of(entry: u32) -> u32 {
+    entry & !SOLE
+}
+
+/// Sorts what begins at `start` and leaves each number there once.
+#[cold]
+fn sort_and_collapse(list: &mut Vec<u32>, start: usize) {
+    let tail = &mut list[start..];
+    tail.sort_unstable();
+    let mut kept = 0;
+    for index in 0..tail.len() {
+        if kept == 0 || tail[index] != tail[kept - 1] {
+            tail[kept] = tail[index];
+            kept += 1;
+        }
+    }
+    list.truncate(start + kept);
+}
+
+/// Turns counts, kept one slot late, into the sums of the counts before them, and returns the sum of all.
+pub(super) fn counts_to_starts(offsets: &mut [u32]) -> usize {
+    let mut sum = 0;
+    for offset in offsets.iter_mut().skip(1) {
+        let count = std::mem::replace(offset, sum);
+        sum += count;
+    }
+    sum as usize
+}
+
+/// Counted first, so that no room is left over: in a wide job every node is one.
+fn sources(in_degrees: &[u32]) -> Box<[u32]> {
+    let mut sources = Vec::with_capacity(in_degrees.iter().filter(|&&degree| degree == 0).count());
+    sources.extend(
+        (0..)
+            .zip(in_degrees)
+            .filter(|&(_, &degree)| degree == 0)
+            .map(|(node, _)| node),
+    );
+    sources.into_boxed_slice()
+}
+
+pub(super) fn zeros(len: usize) -> Box<[u32]> {
+    vec![0; len].into_boxed_slice()
+}
+
+#[inline]
+pub(super) fn slice_between<'a, T>(
+    list: &'a [T],
+    start: Option<&u32>,
+    end: Option<&u32>,
+) -> &'a [T] {
+    let range = start
+        .zip(end)
+        .map(|(&start, &end)| start as usize..end as usize);
+    range.and_then(|range| list.get(range)).unwrap_or_default()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn repeated_predecessors_count_once() {
+        let mut edges = Edges::default();
+        for _ in 0..4 {
+            edges.push_node([]);
+        }
+        edges.push_node([3, 1, 3, 0, 1]);
+        assert_eq!(edges.predecessors(4), [0, 1, 3]);
+        edges.add_edge(3, 4);
+        edges.add_edge(2, 4);
+        edges.add_edge(2, 4);
+        assert_eq!(edges.freeze().map(|csr| csr.in_degrees[4]), Ok(4));
+    }
+
+    #[test]
+    fn a_sole_predecessor_is_marked() -> Result<(), FreezeError> {
+        let mut edges = Edges::default();
+        edges.push_node([]);
+        edges.push_node([0]);
+        edges.push_node([0, 1]);
+        let csr = edges.freeze()?;
+        assert_eq!(csr.successors(0), [1 | SOLE, 2]);
+        assert_eq!(csr.successors(1), [2]);
+        assert_eq!(csr.sources[..], [0]);
+        assert_eq!(csr.successors(3), [0; 0], "no such node");
+        Ok(())
+    }
+
+    #[test]
+    fn a_late_edge_may_go_backwards() -> Result<(), FreezeError> {
+        let mut edges = Edges::default();
+        edges.push_node([]);
+        edges.push_node([]);
+        edges.add_edge(1, 0);
+        let csr = edges.freeze()?;
+        assert_eq!(
+            (csr.successors(1), &csr.sources[..]),
+            (&[SOLE][..], &[1][..])
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn an_empty_graph_freezes() {
+        let csr = Edges::default().freeze();
+        assert_eq!(csr.map(|csr| (csr.len(), csr.sources.len())), Ok((0, 0)));
+    }
+
+    #[test]
+    fn a_node_too_many_is_reported_by_freeze() {
+        let mut edges = Edges {
+            too_many: true,
+            ..Edges::default()
+        };
+        edges.push_node([]);
+        assert_eq!(edges.freeze(), Err(FreezeError::TooMany));
+    }
+
+    /// A graph and the set of its edges. Late ones may go anywhere.
+    pub(crate) fn graphs(late: usize) -> impl Strategy<Value = (Edges, BTreeSet<(u32, u32)>)> {
+        let nodes = prop::collection::vec(
+            prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+            1..20,
+        );
+        let late = prop::collection::vec(
+            any::<(prop::sample::Index, prop::sample::Index)>(),
+            0..=late,
+        );
+        (nodes, late).prop_map(|(nodes, late)| {
+            let (mut edges, mut set) = (Edges::default(), BTreeSet::new());
+            for (node, preds) in nodes.iter().enumerate() {
+                let preds = preds
+                    .iter()
+                    .filter(|_| node > 0)
+                    .map(|pred| pred.index(node) as u32);
+                set.extend(preds.clone().map(|pred| (pred, node as u32)));
+                edges.push_node(preds);
+            }
+            for (from, to) in late {
+                let edge = (from.index(nodes.len()) as u32, to.index(nodes.len()) as u32);
+                edges.add_edge(edge.0, edge.1);
+                set.insert(edge);
+            }
+            (edges, set)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn freezing_keeps_exactly_the_edges((edges, set) in graphs(3)) {
+            let Ok(csr) = edges.freeze() else { return Ok(()) };
+            let mut frozen = Vec::new();
+            csr.edges(&mut |from, to| frozen.push((from, to)));
+            prop_assert_eq!(frozen, set.iter().copied().collect::<Vec<_>>());
+            let in_degree = |node| set.iter().filter(|&&(_, to)| to == node).count() as u32;
+            for node in 0..csr.len() {
+                prop_assert_eq!(csr.in_degrees[node as usize], in_degree(node));
+                prop_assert_eq!(csr.sources.contains(&node), in_degree(node) == 0);
+                for &entry in csr.successors(node) {
+                    prop_assert_eq!(entry & SOLE != 0, in_degree(node_of(entry)) == 1);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,701 @@
+//! The builder of jobs.
+
+use super::frozen::{ArrayPart, Frozen, FrozenJob, array_of_node, element_wise_edges, is_each};
+use super::task::Task;
+use crate::graph::{Csr, Dependency, Edges, Graph, GraphSource};
+use crate::model::{
+    Defect, DefectKind, Error, FailurePolicy, JobTag, MAX_INDEX, Name, Panic, Result,
+};
+use crate::work::{
+    Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Queued, Ref, Slot, TaskRef, Unit,
+    Upstream, each_unit, map_unit, task_unit,
+};
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+/// A set of tasks and task arrays, the dependencies between them, and the values that flow along these.
+///
+/// Adding a task returns a typed handle, which later tasks name as their input: a dependency and a value in one. What
+/// is wrong with a description is collected and told, all of it, when the job is [checked](Job::check),
+/// [frozen](Job::freeze) or submitted; so adding never fails.
+///
+/// ```
+/// use batchyard::{Job, Pool, ThreadExecutor};
+///
+/// let mut job = Job::new("sum of squares");
+/// let squares = job.map("square", 1..=10u64, |n: &u64| n * n);
+/// let sum = job.reduce("sum", &squares, |all: &[u64]| all.iter().sum::<u64>());
+///
+/// let run = Pool::new(ThreadExecutor::new(2)?).submit(job)?;
+/// assert_eq!(*run.output(&sum).wait()?, 385);
+/// # Ok::<(), batchyard::Error>(())
+/// ```
+pub struct Job {
+    tag: JobTag,
+    name: String,
+    policy: FailurePolicy,
+    priority: i32,
+    edges: Edges,
+    units: Vec<Box<dyn Unit>>,
+    arrays: Vec<ArrayPart>,
+    elements: u32,
+    layout: Layout,
+    names: HashMap<Arc<str>, u32>,
+    labels: HashMap<u32, Arc<str>>,
+    /// Dependencies by name, resolved when the job is frozen: the name may come later.
+    by_name: Vec<(u32, String)>,
+    /// How many inputs read a node's output, for nodes up to the last that owns what it puts out.
+    wanted: Vec<u32>,
+    owners: Vec<u32>,
+    kept: Vec<u32>,
+    /// What the node being added follows.
+    upstream: Vec<u32>,
+    defects: Vec<Defect>,
+}
+
+impl Job {
+    /// A job without tasks. Its name is for people, and need not be unique.
+    pub fn new(name: impl Into<String>) -> Self {
+        Job {
+            tag: JobTag::unique(),
+            name: name.into(),
+            policy: FailurePolicy::default(),
+            priority: 0,
+            edges: Edges::default(),
+            units: Vec::new(),
+            arrays: Vec::new(),
+            elements: 0,
+            layout: Layout::default(),
+            names: HashMap::new(),
+            labels: HashMap::new(),
+            by_name: Vec::new(),
+            wanted: Vec::new(),
+            owners: Vec::new(),
+            kept: Vec::new(),
+            upstream: Vec::new(),
+            defects: Vec::new(),
+        }
+    }
+
+    /// Adds a task that reads `inputs` and runs `body` on them.
+    ///
+    /// `inputs` is `()`, a `&Handle`, a `&Array` (whole, as a slice), or a tuple of these; the body takes a reference
+    /// to each.
+    #[inline]
+    pub fn task<I, B, M>(&mut self, name: impl Into<Name>, inputs: I, body: B) -> Handle<B::Output>
+    where
+        I: Inputs,
+        B: Body<I::Args, M>,
+        M: 'static,
+    {
+        let node = self.begin_node(name.into());
+        inputs.upstreams(&mut |input| self.depend(node, input));
+        let slot = self.place(node, 1);
+        self.end_node(task_unit(body, inputs.places(), slot));
+        Handle {
+            job: self.tag,
+            node,
+            slot,
+        }
+    }
+
+    /// Adds a task without inputs that runs when all of `after` have succeeded.
+    ///
+    /// The quickest way to add a great many tasks; [`Task::after`] does the same for one that also has inputs.
+    #[inline]
+    pub fn task_after<B, M>(
+        &mut self,
+        name: impl Into<Name>,
+        after: impl IntoIterator<Item = TaskRef>,
+        body: B,
+    ) -> Handle<B::Output>
+    where
+        B: Body<(), M>,
+        M: 'static,
+    {
+        let node = self.begin_node(name.into());
+        after
+            .into_iter()
+            .for_each(|before| self.follow(node, before));
+        let slot = self.place(node, 1);
+        self.end_node(task_unit(body, (), slot));
+        Handle {
+            job: self.tag,
+            node,
+            slot,
+        }
+    }
+
+    /// Adds a task with settings of its own.
+    pub fn add<T: Send + Sync + 'static>(&mut self, task: Task<T>) -> Handle<T> {
+        let node = self.begin_node(task.name);
+        task.inputs
+            .into_iter()
+            .for_each(|input| self.depend(node, input));
+        task.after
+            .into_iter()
+            .for_each(|before| self.follow(node, before));
+        self.by_name
+            .extend(task.after_named.into_iter().map(|name| (node, name)));
+        self.kept.extend(task.keep.then_some(node));
+        let slot = self.place(node, 1);
+        self.end_node((task.unit)(slot));
+        Handle {
+            job: self.tag,
+            node,
+            slot,
+        }
+    }
+
+    /// Adds all these tasks, or none.
+    ///
+    /// # Errors
+    /// [`InvalidJob`](crate::ErrorKind::InvalidJob), listing every bad item with its index and what is wrong; then the
+    /// job is as it was. A panic of the iterator is reported so too.
+    pub fn add_all<T: Send + Sync + 'static>(
+        &mut self,
+        tasks: impl IntoIterator<Item = Task<T>>,
+    ) -> Result<Vec<Handle<T>>> {
+        let (tasks, panicked) = collect(tasks);
+        let mut defects: Vec<_> = panicked.into_iter().collect();
+        let mut new_names = HashMap::new();
+        for (index, task) in tasks.iter().enumerate() {
+            let found = self.defects_of(task, index, &mut new_names);
+            defects.extend(found.map(|kind| Defect {
+                index: Some(index),
+                task: task.label(),
+                kind,
+            }));
+        }
+        if !defects.is_empty() {
+            return Err(Error::invalid_job(&self.name, defects));
+        }
+        Ok(tasks.into_iter().map(|task| self.add(task)).collect())
+    }
+
+    /// Adds a task array with one element for each item, which its body reads by reference.
+    ///
+    /// An array is one object, however long: a million elements cost their items, a few bits, and their outputs.
+    pub fn map<A, B, M>(
+        &mut self,
+        name: impl Into<Name>,
+        items: impl IntoIterator<Item = A>,
+        body: B,
+    ) -> Array<B::Output>
+    where
+        A: Send + Sync + 'static,
+        B: Body<<() as Prepend<A>>::Prepended, M>,
+        M: 'static,
+    {
+        self.map_with(name, items, (), body)
+    }
+
+    /// As [`map`](Job::map); every element's body also reads `inputs`, whole, after its item.
+    pub fn map_with<A, I, B, M>(
+        &mut self,
+        name: impl Into<Name>,
+        items: impl IntoIterator<Item = A>,
+        inputs: I,
+        body: B,
+    ) -> Array<B::Output>
+    where
+        A: Send + Sync + 'static,
+        I: Inputs,
+        I::Args: Prepend<A>,
+        B: Body<<I::Args as Prepend<A>>::Prepended, M>,
+        M: 'static,
+    {
+        let node = self.begin_node(name.into());
+        let (items, panicked) = collect(items);
+        self.defects.extend(panicked.map(|defect| Defect {
+            task: Some(self.label(node)),
+            index: None,
+            ..defect
+        }));
+        let mut upstreams = Vec::new();
+        inputs.upstreams(&mut |input| upstreams.push(input));
+        let len = self.array_len(node, items.len());
+        let slot = self.place(node, len);
+        self.end_array(
+            map_unit(body, items, inputs.places(), slot),
+            &upstreams,
+            len,
+            slot,
+        )
+    }
+
+    /// Adds a task array with one element for each element of another, whose output its body reads.
+    ///
+    /// An element runs as soon as the one it reads has succeeded. `inputs` is a `&Array`, or a tuple that begins with
+    /// one; further `&Array`s are read element by element too, `&Handle`s and [`all`](crate::all)`(&array)` whole.
+    pub fn each<I, B, M>(&mut self, name: impl Into<Name>, inputs: I, body: B) -> Array<B::Output>
+    where
+        I: EachInputs,
+        B: Body<I::Args, M>,
+        M: 'static,
+    {
+        let node = self.begin_node(name.into());
+        let mut upstreams = Vec::new();
+        inputs.upstreams(&mut |input| upstreams.push(input));
+        let len = upstreams.first().map_or(0, |first| first.len);
+        let uneven = upstreams
+            .iter()
+            .find(|input| input.kind == Dependency::Each && input.len != len);
+        if let Some(other) = uneven {
+            self.defect(node, DefectKind::LengthMismatch(len, other.len));
+        }
+        let len = self.array_len(node, len as usize);
+        let slot = self.place(node, len);
+        self.end_array(
+            each_unit(body, inputs.places(), slot, len),
+            &upstreams,
+            len,
+            slot,
+        )
+    }
+
+    /// Adds a task that reads all outputs of an array: [`task`](Job::task) with one input, under the usual name.
+    /// An empty array gives it an empty slice.
+    pub fn reduce<T, B, M>(
+        &mut self,
+        name: impl Into<Name>,
+        array: &Array<T>,
+        body: B,
+    ) -> Handle<B::Output>
+    where
+        T: Send + Sync + 'static,
+        B: Body<(Ref<[T]>,), M>,
+        M: 'static,
+    {
+        self.task(name, array, body)
+    }
+
+    /// Makes `after` wait for the success of `before`, with no value passed.
+    pub fn order(&mut self, before: impl Into<TaskRef>, after: impl Into<TaskRef>) {
+        let (before, after) = (before.into(), after.into());
+        if self.knows(after.node, before) && self.knows(before.node, after) {
+            self.edges.add_edge(before.node, after.node);
+        }
+    }
+
+    /// Keeps the outputs of a task or array as long as the [`Run`](crate::Run), although others depend on it.
+    /// (Outputs that nobody depends on are kept anyway.)
+    pub fn keep(&mut self, task: impl Into<TaskRef>) {
+        let task = task.into();
+        if self.knows(task.node, task) {
+            self.kept.push(task.node);
+        }
+    }
+
+    /// What a failed task means for the others. Default: [`FailurePolicy::Continue`].
+    pub fn failure_policy(&mut self, policy: FailurePolicy) {
+        self.policy = policy;
+    }
+
+    /// Which of a pool's jobs go first: those of higher priority. A more urgent job overtakes within one task of each
+    /// worker; it interrupts none. Default 0. (Azure Batch: job priority, from -1000 to 1000; here any number.)
+    pub fn priority(&mut self, priority: i32) {
+        self.priority = priority;
+    }
+
+    /// The job's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many tasks there are; each element of an array is one.
+    pub fn len(&self) -> u64 {
+        let singles = (self.units.len() - self.arrays.len()) as u64;
+        singles + u64::from(self.elements)
+    }
+
+    /// Whether there is no task. Such a job succeeds at once.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The dependency graph, for petgraph's algorithms and drawings. A task array is one node. Dependencies by name are
+    /// left out until the job is frozen.
+    pub fn graph(&self) -> Graph<'_> {
+        Graph::new(self)
+    }
+
+    /// Whether the job can be run as described.
+    ///
+    /// # Errors
+    /// [`InvalidJob`](crate::ErrorKind::InvalidJob), listing everything that is wrong.
+    pub fn check(&self) -> Result<()> {
+        let unknown = self
+            .by_name
+            .iter()
+            .filter(|(_, name)| !self.names.contains_key(name.as_str()));
+        let unknown = unknown
+            .map(|(node, name)| self.defect_of(*node, DefectKind::UnknownName(name.clone())));
+        let defects: Vec<_> = self
+            .defects
+            .iter()
+            .cloned()
+            .chain(unknown)
+            .chain(self.cycle())
+            .collect();
+        if defects.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::invalid_job(&self.name, defects))
+        }
+    }
+
+    /// The job in the form in which it is run: compact, immutable, and run as often as you like.
+    ///
+    /// # Errors
+    /// As [`check`](Job::check).
+    pub fn freeze(mut self) -> Result<FrozenJob> {
+        self.check()?;
+        for (before, after) in self.named_edges() {
+            self.edges.add_edge(before, after);
+        }
+        let mut csr = self.edges.freeze().map_err(|_| self.too_many())?;
+        self.count_conditions(&mut csr);
+        self.count_wanted();
+        self.queue_units();
+        let tasks = self.len();
+        Ok(FrozenJob::new(Frozen {
+            csr,
+            tag: self.tag,
+            name: self.name,
+            policy: self.policy,
+            units: self.units.into_boxed_slice(),
+            arrays: self.arrays.into_boxed_slice(),
+            tasks,
+            layout: self.layout,
+            owners: self.owners,
+            labels: self.labels,
+            priority: self.priority,
+            reverse: OnceLock::new(),
+        }))
+    }
+}
+
+/// The steps of adding a node.
+impl Job {
+    /// Takes the next number. What the node follows is gathered in `upstream` until it ends.
+    #[inline]
+    fn begin_node(&mut self, name: Name) -> u32 {
+        let node = self.units.len() as u32;
+        self.upstream.clear();
+        self.set_name(node, name);
+        node
+    }
+
+    #[inline]
+    fn end_node(&mut self, unit: Box<dyn Unit>) {
+        self.units.push(unit);
+        self.edges.push_node(self.upstream.drain(..));
+    }
+
+    #[inline]
+    fn set_name(&mut self, node: u32, name: Name) {
+        let Some(name) = name.into_inner() else {
+            return;
+        };
+        if name.is_empty() {
+            return self.defect(node, DefectKind::EmptyName);
+        }
+        let name: Arc<str> = name.into();
+        self.labels.insert(node, name.clone());
+        if self.names.insert(name, node).is_some() {
+            self.defect(node, DefectKind::DuplicateName);
+        }
+    }
+
+    /// The node reads an input: it follows that node, and wants its output.
+    #[inline]
+    fn depend(&mut self, node: u32, input: Upstream) {
+        self.follow(
+            node,
+            TaskRef {
+                job: input.job,
+                node: input.node,
+            },
+        );
+        self.want(input);
+    }
+
+    /// Another input wants a node's output. Nodes whose outputs need no dropping aren't counted.
+    #[inline]
+    fn want(&mut self, input: Upstream) {
+        if let Some(wanted) = self
+            .wanted
+            .get_mut(input.node as usize)
+            .filter(|_| input.job == self.tag)
+        {
+            *wanted += 1;
+        }
+    }
+
+    #[inline]
+    fn follow(&mut self, node: u32, before: TaskRef) {
+        if self.knows(node, before) {
+            self.upstream.push(before.node);
+        }
+    }
+
+    /// Whether a handle is one of this job.
+    #[inline]
+    fn knows(&mut self, node: u32, task: TaskRef) -> bool {
+        let known = task.job == self.tag;
+        if !known {
+            self.defect(node, DefectKind::ForeignHandle);
+        }
+        known
+    }
+
+    #[cold]
+    fn defect(&mut self, node: u32, kind: DefectKind) {
+        self.defects.push(self.defect_of(node, kind));
+    }
+
+    fn defect_of(&self, node: u32, kind: DefectKind) -> Defect {
+        Defect {
+            index: None,
+            task: Some(self.label(node)),
+            kind,
+        }
+    }
+
+    /// Room for a node's outputs.
+    #[inline]
+    fn place<T>(&mut self, node: u32, len: u32) -> Slot<T> {
+        if std::mem::needs_drop::<T>() {
+            self.owners.push(node);
+            self.wanted.resize(node as usize + 1, 0);
+        }
+        self.layout.add(len as usize).unwrap_or_else(|| {
+            self.defect(node, DefectKind::OutputsTooLarge);
+            Slot::nowhere()
+        })
+    }
+
+    fn end_array<T>(
+        &mut self,
+        unit: Box<dyn Unit>,
+        upstreams: &[Upstream],
+        len: u32,
+        slot: Slot<T>,
+    ) -> Array<T> {
+        let node = self.units.len() as u32;
+        let mut each = Vec::new();
+        for &input in upstreams {
+            match input.kind {
+                Dependency::Each
+                    if self.knows(
+                        node,
+                        TaskRef {
+                            job: input.job,
+                            node: input.node,
+                        },
+                    ) =>
+                {
+                    self.want(input);
+                    each.extend(self.array_of(input.node));
+                }
+                Dependency::Each => (),
+                _ => self.depend(node, input),
+            }
+        }
+        each.sort_unstable();
+        each.dedup();
+        let (array, first) = (self.arrays.len() as u32, self.elements);
+        each.iter()
+            .for_each(|&from| self.arrays[from as usize].each_to.push(array));
+        self.arrays.push(ArrayPart::new(node, first, len, each));
+        self.elements += len;
+        self.end_node(unit);
+        Array {
+            job: self.tag,
+            node,
+            slot,
+            first,
+            len,
+        }
+    }
+
+    fn array_of(&self, node: u32) -> Option<u32> {
+        array_of_node(&self.arrays, node).map(|array| array as u32)
+    }
+
+    /// The length of a new array; none if the job would hold too many elements.
+    fn array_len(&mut self, node: u32, len: usize) -> u32 {
+        let room = (MAX_INDEX - self.elements) as usize;
+        if len > room {
+            self.defect(node, DefectKind::TooManyTasks);
+            return 0;
+        }
+        len as u32
+    }
+
+    fn label(&self, node: u32) -> String {
+        match self.labels.get(&node) {
+            Some(name) => name.to_string(),
+            None => format!("task {node}"),
+        }
+    }
+
+    /// What is wrong with a task that may be added, given the names of those before it.
+    fn defects_of<'a, T>(
+        &self,
+        task: &'a Task<T>,
+        index: usize,
+        new_names: &mut HashMap<&'a str, usize>,
+    ) -> impl Iterator<Item = DefectKind> + use<T> {
+        let name = task.name.as_str();
+        let taken = name.is_some_and(|name| {
+            self.names.contains_key(name) || new_names.insert(name, index).is_some()
+        });
+        let foreign = task.dependencies().any(|tag| tag != self.tag);
+        [
+            (name == Some("")).then_some(DefectKind::EmptyName),
+            taken.then_some(DefectKind::DuplicateName),
+            foreign.then_some(DefectKind::ForeignHandle),
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+/// The steps of freezing.
+impl Job {
+    /// The dependencies by name that a task of that name exists for.
+    fn named_edges(&self) -> Vec<(u32, u32)> {
+        let edge = |(node, name): &(u32, String)| Some((*self.names.get(name.as_str())?, *node));
+        self.by_name.iter().filter_map(edge).collect()
+    }
+
+    /// A cycle, if there is one. Dependencies on earlier tasks can't make one, so most jobs need no search.
+    fn cycle(&self) -> Option<Defect> {
+        let backward = |(before, after): &(u32, u32)| before >= after;
+        if !self.edges.may_have_cycle() && !self.named_edges().iter().any(backward) {
+            return None;
+        }
+        let path = self.graph().find_cycle()?;
+        let mut names: Vec<_> = path.iter().map(|&node| self.label(node)).collect();
+        names.extend(names.first().cloned());
+        Some(Defect {
+            index: None,
+            task: None,
+            kind: DefectKind::Cycle(names),
+        })
+    }
+
+    /// Tells each owned output how many will let go of it; one more than they are keeps it for the run.
+    fn count_wanted(&mut self) {
+        self.kept.sort_unstable();
+        for &owner in &self.owners {
+            let readers = self.wanted[owner as usize];
+            let kept = readers == 0 || self.kept.binary_search(&owner).is_ok();
+            self.units[owner as usize].set_wanted(readers + u32::from(kept));
+        }
+    }
+
+    /// Marks what the policy must start: bodies that wait.
+    fn queue_units(&mut self) {
+        for node in 0..self.units.len() {
+            if self.units[node].kind().asynchronous {
+                Queued::hide(&mut self.units[node]);
+                if let Some(array) = self.array_of(node as u32) {
+                    self.arrays[array as usize].queued = true;
+                }
+            }
+        }
+    }
+
+    /// What each array's elements wait for. Arrays that wait only for other arrays' elements are no sources.
+    fn count_conditions(&mut self, csr: &mut Csr) {
+        for part in &mut self.arrays {
+            let waits_as_a_whole =
+                part.each_from.is_empty() || csr.in_degrees[part.node as usize] > 0;
+            part.conditions = part.each_from.len() as u32 + u32::from(waits_as_a_whole);
+        }
+        if self.arrays.iter().any(|part| !part.each_from.is_empty()) {
+            let opens = |node: u32| {
+                self.array_of(node)
+                    .is_none_or(|array| self.arrays[array as usize].each_from.is_empty())
+            };
+            csr.sources = csr
+                .sources
+                .iter()
+                .copied()
+                .filter(|&node| opens(node))
+                .collect();
+        }
+    }
+
+    fn too_many(&self) -> Error {
+        let kind = DefectKind::TooManyTasks;
+        Error::invalid_job(
+            &self.name,
+            vec![Defect {
+                index: None,
+                task: None,
+                kind,
+            }],
+        )
+    }
+}
+
+impl GraphSource for Job {
+    fn node_count(&self) -> u32 {
+        self.units.len() as u32
+    }
+
+    fn edges(&self, visit: &mut dyn FnMut(u32, u32)) {
+        self.edges.edges(visit);
+        self.named_edges()
+            .into_iter()
+            .for_each(|(before, after)| visit(before, after));
+        element_wise_edges(&self.arrays, visit);
+    }
+
+    fn name(&self, node: u32) -> Option<&str> {
+        self.labels.get(&node).map(|name| &**name)
+    }
+
+    fn tasks(&self, node: u32) -> u32 {
+        self.array_of(node)
+            .map_or(1, |array| self.arrays[array as usize].len)
+    }
+
+    fn is_array(&self, node: u32) -> bool {
+        self.array_of(node).is_some()
+    }
+
+    fn is_each(&self, from: u32, to: u32) -> bool {
+        is_each(&self.arrays, from, to)
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job")
+            .field("name", &self.name)
+            .field("tasks", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Collects what the user's iterator gives, and what it ended with if it panicked.
+fn collect<T>(items: impl IntoIterator<Item = T>) -> (Vec<T>, Option<Defect>) {
+    let mut collected = Vec::new();
+    let result = catch_unwind(AssertUnwindSafe(|| collected.extend(items)));
+    let panicked = result.err().map(|payload| {
+        let message = Panic::from_payload(payload).message;
+        Defect {
+            index: None,
+            task: None,
+            kind: DefectKind::IteratorPanicked(collected.len(), message),
+        }
+    });
+    (collected, panicked)
+}

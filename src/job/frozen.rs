@@ -1,0 +1,366 @@
+//! A job in the form in which it is run.
+
+use crate::executor::Offer;
+use crate::graph::{Csr, Graph, GraphSource, node_of};
+use crate::model::{ELEMENT, FailurePolicy, JobTag, Result, TaskId};
+use crate::work::{Kind, Layout, Unit};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// A job that has been checked and made compact: run it as often as you like, also at the same time.
+///
+/// Cheap to clone. Handles of the [`Job`](crate::Job) it was made from are valid for each of its runs.
+///
+/// ```
+/// use batchyard::{Job, Pool, ThreadExecutor};
+///
+/// let mut job = Job::new("again");
+/// let answer = job.task("answer", (), || 42);
+/// let job = job.freeze()?;
+///
+/// let pool = Pool::new(ThreadExecutor::new(1)?);
+/// for _ in 0..3 {
+///     assert_eq!(*pool.submit(&job)?.output(&answer).wait()?, 42);
+/// }
+/// # Ok::<(), batchyard::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct FrozenJob(Arc<Frozen>);
+
+/// What runs share.
+pub(crate) struct Frozen {
+    pub(crate) tag: JobTag,
+    pub(crate) name: String,
+    pub(crate) policy: FailurePolicy,
+    pub(crate) csr: Csr,
+    pub(crate) units: Box<[Box<dyn Unit>]>,
+    /// In the order of their nodes, and of their elements.
+    pub(crate) arrays: Box<[ArrayPart]>,
+    /// Tasks in all, each element being one.
+    pub(crate) tasks: u64,
+    pub(crate) layout: Layout,
+    /// Nodes whose outputs must be dropped.
+    pub(crate) owners: Vec<u32>,
+    pub(crate) labels: HashMap<u32, Arc<str>>,
+    pub(crate) priority: i32,
+    /// Made when first asked for.
+    pub(crate) reverse: OnceLock<Reverse>,
+}
+
+/// Each node's predecessors.
+pub(crate) struct Reverse {
+    ends: Box<[u32]>,
+    predecessors: Box<[u32]>,
+}
+
+/// A task array's place in the graph.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrayPart {
+    pub(crate) node: u32,
+    /// The number of its first element among those of all arrays.
+    pub(crate) first: u32,
+    pub(crate) len: u32,
+    /// The arrays whose elements its own wait for one by one, and the other way round: positions in `arrays`.
+    pub(crate) each_from: Vec<u32>,
+    pub(crate) each_to: Vec<u32>,
+    /// How many things each element waits for: the node as a whole, if that waits, and an element of each `each_from`.
+    pub(crate) conditions: u32,
+    /// Only the policy starts its elements.
+    pub(crate) queued: bool,
+}
+
+impl FrozenJob {
+    pub(super) fn new(frozen: Frozen) -> Self {
+        FrozenJob(Arc::new(frozen))
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Frozen> {
+        &self.0
+    }
+
+    /// The job's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// How many tasks there are; each element of an array is one.
+    pub fn len(&self) -> u64 {
+        self.0.tasks
+    }
+
+    /// Whether there is no task. Such a job succeeds at once.
+    pub fn is_empty(&self) -> bool {
+        self.0.tasks == 0
+    }
+
+    /// The dependency graph, for petgraph's algorithms and drawings. A task array is one node.
+    pub fn graph(&self) -> Graph<'_> {
+        Graph::new(&*self.0)
+    }
+}
+
+impl fmt::Debug for FrozenJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrozenJob")
+            .field("name", &self.0.name)
+            .field("tasks", &self.0.tasks)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What can be submitted: a [`Job`](crate::Job), which is frozen then, or a [`FrozenJob`].
+pub trait IntoFrozen {
+    /// The job in the form in which it is run.
+    ///
+    /// # Errors
+    /// As [`Job::freeze`](crate::Job::freeze).
+    fn into_frozen(self) -> Result<FrozenJob>;
+}
+
+impl IntoFrozen for crate::Job {
+    fn into_frozen(self) -> Result<FrozenJob> {
+        self.freeze()
+    }
+}
+
+impl IntoFrozen for FrozenJob {
+    fn into_frozen(self) -> Result<FrozenJob> {
+        Ok(self)
+    }
+}
+
+impl IntoFrozen for &FrozenJob {
+    fn into_frozen(self) -> Result<FrozenJob> {
+        Ok(self.clone())
+    }
+}
+
+impl Frozen {
+    pub(crate) fn array_of_node(&self, node: u32) -> Option<usize> {
+        array_of_node(&self.arrays, node)
+    }
+
+    /// The array that the element of this number is in.
+    pub(crate) fn array_of_element(&self, number: u32) -> Option<usize> {
+        // Empty arrays share their first number with the array after them, which is the one found.
+        let after = self.arrays.partition_point(|part| part.first <= number);
+        let array = after.checked_sub(1)?;
+        (number - self.arrays[array].first < self.arrays[array].len).then_some(array)
+    }
+
+    /// The node that a task is, or is an element of, and its index there.
+    pub(crate) fn locate(&self, task: TaskId) -> Option<(u32, u32)> {
+        if !task.is_element() {
+            return Some((task.0, 0));
+        }
+        let part = &self.arrays[self.array_of_element(task.number())?];
+        Some((part.node, task.0 - (ELEMENT | part.first)))
+    }
+
+    /// A task upstream of `task` that `is_sought`, the nearest first.
+    pub(crate) fn upstream_of(
+        &self,
+        task: TaskId,
+        is_sought: impl Fn(TaskId) -> bool,
+    ) -> Option<TaskId> {
+        let mut seen = HashSet::from([task]);
+        let mut next = VecDeque::from([task]);
+        while let Some(at) = next.pop_front() {
+            for before in self.predecessors(at) {
+                if is_sought(before) {
+                    return Some(before);
+                }
+                if seen.insert(before) {
+                    next.push_back(before);
+                }
+            }
+        }
+        None
+    }
+
+    /// What a task waits for: single tasks, all elements of arrays, or elements of the same index.
+    fn predecessors(&self, task: TaskId) -> Vec<TaskId> {
+        let Some((node, index)) = self.locate(task) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for &before in self.reverse().of(node) {
+            match self.array_of_node(before) {
+                None => found.push(TaskId(before)),
+                Some(array) => found.extend(self.elements(array)),
+            }
+        }
+        if let Some(array) = self.array_of_node(node) {
+            let each_from = self.arrays[array]
+                .each_from
+                .iter()
+                .map(|&from| &self.arrays[from as usize]);
+            match task.is_element() {
+                true => found.extend(each_from.map(|part| TaskId(ELEMENT | (part.first + index)))),
+                // The array as a whole waits for what its elements wait for.
+                false => each_from.for_each(|part| {
+                    found.extend(
+                        (part.first..part.first + part.len).map(|number| TaskId(ELEMENT | number)),
+                    );
+                }),
+            }
+            if !task.is_element() {
+                found.extend(self.elements(array));
+            }
+        }
+        found
+    }
+
+    fn elements(&self, array: usize) -> impl Iterator<Item = TaskId> + use<> {
+        let ArrayPart { first, len, .. } = self.arrays[array];
+        (first..first + len).map(|number| TaskId(ELEMENT | number))
+    }
+
+    fn reverse(&self) -> &Reverse {
+        self.reverse.get_or_init(|| Reverse::new(&self.csr))
+    }
+
+    /// The first task that an executor with this offer can't run, and why.
+    pub(crate) fn unsupported(&self, offer: Offer) -> Option<(String, &'static str)> {
+        let refused = |kind: Kind| match kind {
+            Kind {
+                asynchronous: true, ..
+            } if !offer.asynchronous => {
+                Some("waits, which this pool's executor can't do; use a body that blocks")
+            }
+            Kind {
+                function: Some(_), ..
+            } if offer.functions => None,
+            _ if offer.closures => None,
+            Kind {
+                function: Some(_), ..
+            } => Some("is a function, which this pool's executor can't run"),
+            _ => Some("is a closure, which can't leave this process; use a `Function`"),
+        };
+        let all = offer.closures && offer.asynchronous && offer.functions;
+        let found = self
+            .units
+            .iter()
+            .enumerate()
+            .filter(|_| !all)
+            .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)));
+        found
+    }
+
+    /// What a task is called in errors and events.
+    pub(crate) fn label(&self, task: TaskId) -> String {
+        match self.locate(task) {
+            Some((node, index)) if task.is_element() => {
+                format!("{}[{index}]", self.node_label(node))
+            }
+            Some((node, _)) => self.node_label(node),
+            None => task.to_string(),
+        }
+    }
+
+    pub(crate) fn node_label(&self, node: u32) -> String {
+        match self.labels.get(&node) {
+            Some(name) => name.to_string(),
+            None if self.array_of_node(node).is_some() => format!("array {node}"),
+            None => format!("task {node}"),
+        }
+    }
+}
+
+impl GraphSource for Frozen {
+    fn node_count(&self) -> u32 {
+        self.units.len() as u32
+    }
+
+    fn edges(&self, visit: &mut dyn FnMut(u32, u32)) {
+        for node in 0..self.node_count() {
+            self.csr
+                .successors(node)
+                .iter()
+                .for_each(|&entry| visit(node, node_of(entry)));
+        }
+        element_wise_edges(&self.arrays, visit);
+    }
+
+    fn name(&self, node: u32) -> Option<&str> {
+        self.labels.get(&node).map(|name| &**name)
+    }
+
+    fn tasks(&self, node: u32) -> u32 {
+        self.array_of_node(node)
+            .map_or(1, |array| self.arrays[array].len)
+    }
+
+    fn is_array(&self, node: u32) -> bool {
+        self.array_of_node(node).is_some()
+    }
+
+    fn is_each(&self, from: u32, to: u32) -> bool {
+        is_each(&self.arrays, from, to)
+    }
+}
+
+impl Reverse {
+    fn new(csr: &Csr) -> Self {
+        let mut ends: Box<[u32]> = csr.in_degrees.clone();
+        let mut total = 0;
+        for end in &mut ends {
+            total += std::mem::replace(end, total);
+        }
+        // `ends` holds starts now, and is moved on to the ends while the lists are filled.
+        let mut predecessors = vec![0; total as usize].into_boxed_slice();
+        for node in 0..csr.len() {
+            for next in csr
+                .successors(node)
+                .iter()
+                .map(|&entry| node_of(entry) as usize)
+            {
+                predecessors[ends[next] as usize] = node;
+                ends[next] += 1;
+            }
+        }
+        Reverse { ends, predecessors }
+    }
+
+    fn of(&self, node: u32) -> &[u32] {
+        let start = node
+            .checked_sub(1)
+            .map_or(0, |before| self.ends[before as usize]);
+        &self.predecessors[start as usize..self.ends[node as usize] as usize]
+    }
+}
+
+impl ArrayPart {
+    pub(super) fn new(node: u32, first: u32, len: u32, each_from: Vec<u32>) -> Self {
+        ArrayPart {
+            node,
+            first,
+            len,
+            each_from,
+            each_to: Vec::new(),
+            conditions: 1,
+            queued: false,
+        }
+    }
+}
+
+pub(super) fn array_of_node(arrays: &[ArrayPart], node: u32) -> Option<usize> {
+    arrays.binary_search_by_key(&node, |part| part.node).ok()
+}
+
+/// The edges that the flow keeps apart, since they join elements and not nodes.
+pub(super) fn element_wise_edges(arrays: &[ArrayPart], visit: &mut dyn FnMut(u32, u32)) {
+    for part in arrays {
+        part.each_from
+            .iter()
+            .for_each(|&from| visit(arrays[from as usize].node, part.node));
+    }
+}
+
+pub(super) fn is_each(arrays: &[ArrayPart], from: u32, to: u32) -> bool {
+    let (Some(from), Some(to)) = (array_of_node(arrays, from), array_of_node(arrays, to)) else {
+        return false;
+    };
+    arrays[to].each_from.contains(&(from as u32))
+}

@@ -1,0 +1,11 @@
+//! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
+
+mod build;
+mod frozen;
+mod task;
+
+pub use build::Job;
+pub use frozen::{FrozenJob, IntoFrozen};
+pub use task::Task;
+
+pub(crate) use frozen::{ArrayPart, Frozen};

@@ -1,0 +1,86 @@
+//! A single task with settings of its own.
+
+use crate::model::{JobTag, Name};
+use crate::work::{Body, Inputs, Slot, TaskRef, Unit, Upstream, task_unit};
+use std::fmt;
+
+/// A task before it is added to a job: a name, inputs, a body, and settings. See [`Job::add`](crate::Job::add).
+///
+/// ```
+/// use batchyard::{Job, Task};
+///
+/// let mut job = Job::new("settings");
+/// let clean = job.task("clean", (), || ());
+/// let rows = job.add(Task::new("count", (), || 41u64).after(clean).keep());
+/// let next = job.task("next", &rows, |rows: &u64| rows + 1);
+/// ```
+pub struct Task<T> {
+    pub(super) name: Name,
+    pub(super) inputs: Vec<Upstream>,
+    pub(super) after: Vec<TaskRef>,
+    pub(super) after_named: Vec<String>,
+    pub(super) keep: bool,
+    pub(super) unit: Box<dyn FnOnce(Slot<T>) -> Box<dyn Unit>>,
+}
+
+impl<T: Send + Sync + 'static> Task<T> {
+    /// A task that reads `inputs` and runs `body` on them: see [`Job::task`](crate::Job::task).
+    pub fn new<I, B, M>(name: impl Into<Name>, inputs: I, body: B) -> Self
+    where
+        I: Inputs,
+        B: Body<I::Args, M, Output = T>,
+        M: 'static,
+    {
+        let mut upstreams = Vec::new();
+        inputs.upstreams(&mut |input| upstreams.push(input));
+        let places = inputs.places();
+        Task {
+            name: name.into(),
+            inputs: upstreams,
+            after: Vec::new(),
+            after_named: Vec::new(),
+            keep: false,
+            unit: Box::new(move |slot| task_unit(body, places, slot)),
+        }
+    }
+
+    /// Runs only when this other task, or whole array, has succeeded.
+    pub fn after(mut self, task: impl Into<TaskRef>) -> Self {
+        self.after.push(task.into());
+        self
+    }
+
+    /// Runs only when the task, or array, of this name has succeeded. It may be added later.
+    pub fn after_named(mut self, name: impl Into<String>) -> Self {
+        self.after_named.push(name.into());
+        self
+    }
+
+    /// Keeps the output as long as the [`Run`](crate::Run), although others depend on it.
+    pub fn keep(mut self) -> Self {
+        self.keep = true;
+        self
+    }
+}
+
+impl<T> Task<T> {
+    pub(super) fn label(&self) -> Option<String> {
+        self.name.as_str().map(str::to_owned)
+    }
+
+    /// The jobs whose tasks it names.
+    pub(super) fn dependencies(&self) -> impl Iterator<Item = JobTag> + '_ {
+        self.inputs
+            .iter()
+            .map(|input| input.job)
+            .chain(self.after.iter().map(|task| task.job))
+    }
+}
+
+impl<T> fmt::Debug for Task<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("name", &self.name.as_str())
+            .finish_non_exhaustive()
+    }
+}

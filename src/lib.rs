@@ -1,0 +1,34 @@
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![doc = include_str!("crate.md")]
+
+mod engine;
+pub mod executor;
+mod graph;
+mod job;
+mod model;
+mod pool;
+mod run;
+mod sync;
+mod work;
+
+pub use executor::Executor;
+#[cfg(feature = "thread")]
+pub use executor::ThreadExecutor;
+pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
+pub use job::{FrozenJob, IntoFrozen, Job, Task};
+pub use model::{
+    BoxError, Counts, Defect, DefectKind, Error, ErrorKind, FailurePolicy, Name, Panic, Result,
+    TaskId, TaskState,
+};
+pub use petgraph;
+pub use pool::{Close, Pool};
+pub use run::{Ended, Run, Waiting};
+pub use work::{
+    All, AnyFunction, Argument, Array, Asynchronous, Body, Context, EachInput, EachInputs, Element,
+    Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, TaskRef, all,
+    asynchronous, fallible,
+};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

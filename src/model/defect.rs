@@ -1,0 +1,78 @@
+//! What can be wrong with a job as it was described.
+
+use std::fmt;
+
+/// One thing wrong with a job. An [`Error`](crate::Error) of kind
+/// [`InvalidJob`](crate::ErrorKind::InvalidJob) lists them all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Defect {
+    pub(crate) index: Option<usize>,
+    pub(crate) task: Option<String>,
+    pub(crate) kind: DefectKind,
+}
+
+/// The kinds of [`Defect`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefectKind {
+    /// A name that is the empty string. Pass `()` for a task without a name.
+    #[error("its name is empty; give it a name, or `()` for none")]
+    EmptyName,
+    /// Two tasks of one name.
+    #[error("the name is taken by another task of the job; names are unique in a job")]
+    DuplicateName,
+    /// A dependency by a name that no task of the job has.
+    #[error("it depends on `{0}`, which is no task of this job")]
+    UnknownName(String),
+    /// A handle that another job gave out.
+    #[error("it depends on a task of another job; use handles of the job they are passed to")]
+    ForeignHandle,
+    /// Tasks that wait for each other, in the order of waiting, the first repeated at the end.
+    #[error("these tasks wait for each other: {}; remove one of the dependencies", .0.join(" → "))]
+    Cycle(Vec<String>),
+    /// Arrays of different lengths, combined element by element.
+    #[error(
+        "its arrays are combined element by element and have {0} and {1} elements; make them equally long, or pass `all(&array)`"
+    )]
+    LengthMismatch(u32, u32),
+    /// More than 2^30 − 1 tasks, or array elements.
+    #[error(
+        "a job holds at most 1,073,741,823 single tasks and as many array elements; split it into several jobs"
+    )]
+    TooManyTasks,
+    /// More than 32 GiB of outputs, counted as they lie in memory without what they point to.
+    #[error("the job's outputs take more than 32 GiB; return boxed values or split the job")]
+    OutputsTooLarge,
+    /// The iterator that a job was filled from panicked.
+    #[error("its iterator panicked after {0} items: {1}")]
+    IteratorPanicked(usize, String),
+}
+
+impl Defect {
+    /// The position of the bad item in the call that added it, when it came from an iterator.
+    pub fn index(&self) -> Option<usize> {
+        self.index
+    }
+
+    /// The task: its name, or `task 17` for one without.
+    pub fn task(&self) -> Option<&str> {
+        self.task.as_deref()
+    }
+
+    /// What is wrong with it.
+    pub fn kind(&self) -> &DefectKind {
+        &self.kind
+    }
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(index) = self.index {
+            write!(f, "item {index}: ")?;
+        }
+        if let Some(task) = &self.task {
+            write!(f, "`{task}`: ")?;
+        }
+        fmt::Display::fmt(&self.kind, f)
+    }
+}

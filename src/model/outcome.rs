@@ -1,0 +1,146 @@
+//! How tasks stand and how they ended.
+
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Once;
+
+/// How a task stands.
+///
+/// Azure Batch's words map onto these: its *active* is `Waiting` or `Ready`, *preparing* and *running* are
+/// `Running`, and its *completed* is one of the four ends. A task that Azure would leave active for ever, because
+/// a task it depends on failed, is `Skipped` here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TaskState {
+    /// Depends on a task that has not ended.
+    Waiting,
+    /// Could run, and is not yet running.
+    Ready,
+    /// Its body has been begun.
+    Running,
+    /// Ended well; its output is there for those who depend on it.
+    Succeeded,
+    /// Ended with an error, a panic, or past a limit, and no attempt is left.
+    Failed,
+    /// Never ran, since a task it depends on did not succeed.
+    Skipped,
+    /// Was cancelled, by a request or since the job ended first.
+    Cancelled,
+}
+
+impl TaskState {
+    /// Whether the task has ended, one way or another.
+    pub fn is_final(self) -> bool {
+        !matches!(
+            self,
+            TaskState::Waiting | TaskState::Ready | TaskState::Running
+        )
+    }
+}
+
+impl fmt::Display for TaskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TaskState::Waiting => "waiting",
+            TaskState::Ready => "ready",
+            TaskState::Running => "running",
+            TaskState::Succeeded => "succeeded",
+            TaskState::Failed => "failed",
+            TaskState::Skipped => "skipped",
+            TaskState::Cancelled => "cancelled",
+        })
+    }
+}
+
+/// How many tasks of a run stand where. Every element of an array counts as a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// All tasks of the job.
+    pub total: u64,
+    /// Ended well.
+    pub succeeded: u64,
+    /// Ended with an error.
+    pub failed: u64,
+    /// Never ran because of another.
+    pub skipped: u64,
+    /// Cancelled.
+    pub cancelled: u64,
+}
+
+impl Counts {
+    /// Tasks that have ended, one way or another.
+    pub fn ended(&self) -> u64 {
+        self.succeeded + self.failed + self.skipped + self.cancelled
+    }
+
+    /// Tasks that have not ended: waiting, ready or running.
+    pub fn unfinished(&self) -> u64 {
+        self.total - self.ended()
+    }
+}
+
+/// A panic of a body: the cause of a task's failure, found by [`Error::cause`](crate::Error::cause).
+#[derive(Clone, Debug, thiserror::Error)]
+pub struct Panic {
+    pub(crate) message: String,
+    pub(crate) place: Option<String>,
+}
+
+impl Panic {
+    /// What was passed to `panic!`, or a note that it was no text.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// File, line and column, if the process's panic hook let us see them.
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+}
+
+/// How panics are caught.
+impl Panic {
+    /// Of what `catch_unwind` returned.
+    pub(crate) fn from_payload(payload: Box<dyn Any + Send>) -> Self {
+        let message = match payload.downcast::<String>() {
+            Ok(text) => *text,
+            Err(payload) => match payload.downcast_ref::<&str>() {
+                Some(text) => (*text).to_owned(),
+                None => "(the panic's payload is no text)".to_owned(),
+            },
+        };
+        Panic {
+            message,
+            place: PLACE.take(),
+        }
+    }
+
+    /// From now on, notes where a body panics. The process's own hook still runs.
+    pub(crate) fn note_places() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                PLACE.set(info.location().map(ToString::to_string));
+                before(info);
+            }));
+        });
+    }
+}
+
+thread_local! {
+    /// Where this thread panicked last.
+    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+impl fmt::Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "panicked at {place}: {}", self.message),
+            None => write!(f, "panicked: {}", self.message),
+        }
+    }
+}

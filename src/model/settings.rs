@@ -1,0 +1,28 @@
+//! Settings of jobs.
+
+use serde::{Deserialize, Serialize};
+
+/// What the failure of a task means for the rest of its job. The dependents of a failed task never run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FailurePolicy {
+    /// Everything that does not depend on the failed task goes on. The default.
+    #[default]
+    Continue,
+    /// The first failure cancels what has not ended.
+    FailFast,
+    /// As many failures are borne; one more cancels what has not ended. `MaxFailures(0)` is `FailFast`.
+    MaxFailures(u64),
+}
+
+impl FailurePolicy {
+    /// Whether a job with so many failed tasks goes on.
+    pub(crate) fn bears(self, failures: u64) -> bool {
+        match self {
+            FailurePolicy::Continue => true,
+            FailurePolicy::FailFast => failures == 0,
+            FailurePolicy::MaxFailures(most) => failures <= most,
+        }
+    }
+}

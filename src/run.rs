@@ -1,0 +1,308 @@
+//! The façade's second half: runs, and what comes out of them.
+
+use crate::engine::{self, forbids_waiting, waiting};
+use crate::model::{Counts, Error, ErrorKind, Result, TaskId, TaskState};
+use crate::work::{Output, OutputOf, Stored};
+use event_listener::{EventListener, Listener};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A job that is being run, or has been. Dropping it lets the run go on by itself, unless
+/// [`cancel_on_drop`](Run::cancel_on_drop) was asked for.
+pub struct Run {
+    run: Arc<engine::Run>,
+    cancel_on_drop: bool,
+}
+
+impl Run {
+    pub(crate) fn new(run: Arc<engine::Run>) -> Self {
+        Run {
+            run,
+            cancel_on_drop: false,
+        }
+    }
+
+    /// Blocks until every task has ended, and counts how.
+    ///
+    /// In a task of the same pool, another thread takes the waiting one's place meanwhile.
+    ///
+    /// # Errors
+    /// [`TaskFailed`](ErrorKind::TaskFailed) if a task did, with the first failure as cause;
+    /// [`Cancelled`](ErrorKind::Cancelled); [`PoolClosed`](ErrorKind::PoolClosed);
+    /// [`WouldDeadlock`](ErrorKind::WouldDeadlock) in a task of this very run.
+    pub fn wait(&self) -> Result<Counts> {
+        self.ended().wait()
+    }
+
+    /// As [`wait`](Run::wait), as a future of any runtime.
+    pub fn ended(&self) -> Ended {
+        Ended {
+            run: self.run.clone(),
+            listener: None,
+        }
+    }
+
+    /// The output of a task, of an array (as a slice), or of an element: a future of any runtime, with a blocking
+    /// [`wait`](Waiting::wait). It resolves as soon as that task has ended, however the run goes on.
+    ///
+    /// # Errors
+    /// [`TaskFailed`](ErrorKind::TaskFailed), [`TaskSkipped`](ErrorKind::TaskSkipped) or
+    /// [`Cancelled`](ErrorKind::Cancelled), with the cause, if the task did not succeed;
+    /// [`OutputFreed`](ErrorKind::OutputFreed) if its dependents are through with it;
+    /// [`UnknownTask`](ErrorKind::UnknownTask) for a handle of another job.
+    pub fn output<O: OutputOf>(&self, of: O) -> Waiting<O::Value> {
+        let known = of.task().filter(|_| of.job() == self.run.job().tag);
+        Waiting {
+            run: self.run.clone(),
+            task: known,
+            place: of.place(),
+            listener: None,
+        }
+    }
+
+    /// Cancels whatever has not ended; [`wait`](Run::wait) then returns at once. Bodies that are running count as over:
+    /// what they return is ignored, and they are asked to stop through their
+    /// [`Context`](crate::Context::is_cancelled).
+    pub fn cancel(&self) {
+        let cause = Error::new(ErrorKind::Cancelled, "was cancelled").in_job(self.run.name());
+        self.run
+            .engine()
+            .with(|policy, effects| policy.cancel_run(&self.run, cause, effects));
+    }
+
+    /// Cancels one task, or all of an array, by [id](crate::Handle::id); its dependents are skipped. Returns how many
+    /// tasks that cancelled: none, if it had ended.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn cancel_task(&self, task: impl Into<TaskId>) -> Result<u64> {
+        let task = self.known(task.into())?;
+        Ok(self
+            .run
+            .engine()
+            .with(|policy, effects| policy.cancel_tasks(&self.run, &[task], effects)))
+    }
+
+    /// Cancels a task and everything that depends on it, directly or not. Returns how many tasks that cancelled.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn cancel_subtree(&self, task: impl Into<TaskId>) -> Result<u64> {
+        let tasks = engine::Policy::subtree(&self.run, self.known(task.into())?);
+        Ok(self
+            .run
+            .engine()
+            .with(|policy, effects| policy.cancel_tasks(&self.run, &tasks, effects)))
+    }
+
+    /// How a task, or an array as a whole, stands. An array has failed as soon as one of its elements has.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn state(&self, task: impl Into<TaskId>) -> Result<TaskState> {
+        Ok(self.run.state(self.known(task.into())?))
+    }
+
+    /// How many tasks stand where: exact once the run has ended, and at most a few tasks behind before.
+    pub fn counts(&self) -> Counts {
+        self.run.counts()
+    }
+
+    /// The failures so far, in the order in which they happened.
+    pub fn failures(&self) -> Vec<Error> {
+        self.run.failures()
+    }
+
+    /// Whether every task has ended.
+    pub fn has_ended(&self) -> bool {
+        self.run.has_ended()
+    }
+
+    /// Cancels the run when this handle is dropped, instead of letting it go on.
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.cancel_on_drop = true;
+        self
+    }
+
+    fn known(&self, task: TaskId) -> Result<TaskId> {
+        if self.run.job().locate(task).is_some() {
+            Ok(task)
+        } else {
+            Err(unknown_task(&self.run))
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.cancel_on_drop {
+            self.cancel();
+        }
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("job", &self.run.name())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The end of a run: see [`Run::ended`].
+pub struct Ended {
+    run: Arc<engine::Run>,
+    listener: Option<EventListener>,
+}
+
+impl Ended {
+    /// Blocks until the run has ended: see [`Run::wait`].
+    ///
+    /// # Errors
+    /// As [`Run::wait`].
+    pub fn wait(self) -> Result<Counts> {
+        if !self.run.has_ended() {
+            forbids_waiting(&self.run, None)?;
+            waiting(|| block(|| self.listen()))?;
+        }
+        self.result()
+    }
+
+    fn listen(&self) -> Option<EventListener> {
+        let listener = self.run.end_event().listen();
+        (!self.run.has_ended()).then_some(listener)
+    }
+
+    fn result(&self) -> Result<Counts> {
+        self.run.error().map_or_else(|| Ok(self.run.counts()), Err)
+    }
+}
+
+impl Future for Ended {
+    type Output = Result<Counts>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        match poll_listener(&mut this.listener, cx, || {
+            Ended {
+                run: this.run.clone(),
+                listener: None,
+            }
+            .listen()
+        }) {
+            Poll::Ready(()) => Poll::Ready(this.result()),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// An output that may not be there yet: see [`Run::output`].
+pub struct Waiting<T: ?Sized + Stored> {
+    run: Arc<engine::Run>,
+    task: Option<TaskId>,
+    place: T::Pinned,
+    listener: Option<EventListener>,
+}
+
+impl<T: ?Sized + Stored> Waiting<T> {
+    /// Blocks until the task has ended.
+    ///
+    /// In a task of the same pool, another thread takes the waiting one's place meanwhile.
+    ///
+    /// # Errors
+    /// As [`Run::output`]; and [`WouldDeadlock`](ErrorKind::WouldDeadlock) in a task that this one depends on, or is.
+    pub fn wait(self) -> Result<Output<T>> {
+        let task = self.task.ok_or_else(|| unknown_task(&self.run))?;
+        if self.run.ended_state(task).is_none() {
+            forbids_waiting(&self.run, Some(task))?;
+            waiting(|| block(|| listen(&self.run, task)))?;
+        }
+        self.result(task)
+    }
+
+    fn result(&self, task: TaskId) -> Result<Output<T>> {
+        if let Some(error) = self.run.task_error(task) {
+            return Err(error);
+        }
+        // SAFETY: the task has ended and has no error, so it, or every element, has succeeded.
+        let output = unsafe { Output::new(self.run.clone(), self.place) };
+        output.ok_or_else(|| {
+            Error::new(
+                ErrorKind::OutputFreed,
+                "was freed after its last dependent; mark the task with `keep()`",
+            )
+            .in_job(self.run.name())
+            .of_task(self.run.label(task))
+        })
+    }
+}
+
+impl<T: ?Sized + Stored> Future for Waiting<T> {
+    type Output = Result<Output<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(task) = this.task else {
+            return Poll::Ready(Err(unknown_task(&this.run)));
+        };
+        let run = &this.run;
+        match poll_listener(&mut this.listener, cx, || listen(run, task)) {
+            Poll::Ready(()) => Poll::Ready(this.result(task)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Listens for the end of a task, unless it has ended.
+fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
+    run.engine()
+        .with(|policy, effects| policy.watch(run, task, effects))
+}
+
+/// How often a waiter looks before it sleeps: a short run is over sooner than a thread wakes.
+const LOOKS: u32 = 200;
+
+/// Blocks until there is nothing to listen for.
+fn block(mut listen: impl FnMut() -> Option<EventListener>) {
+    while let Some(mut listener) = listen() {
+        let notified = (0..LOOKS).any(|_| {
+            (0..32).for_each(|_| std::hint::spin_loop());
+            is_notified(&mut listener)
+        });
+        if !notified {
+            listener.wait();
+        }
+    }
+}
+
+fn is_notified(listener: &mut EventListener) -> bool {
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    Pin::new(listener).poll(&mut cx).is_ready()
+}
+
+fn poll_listener(
+    slot: &mut Option<EventListener>,
+    cx: &mut Context<'_>,
+    listen: impl Fn() -> Option<EventListener>,
+) -> Poll<()> {
+    loop {
+        if slot.is_none() {
+            *slot = listen();
+        }
+        let Some(listener) = slot else {
+            return Poll::Ready(());
+        };
+        match Pin::new(listener).poll(cx) {
+            Poll::Ready(()) => *slot = None,
+            Poll::Pending => return Poll::Pending,
+        }
+    }
+}
+
+fn unknown_task(run: &engine::Run) -> Error {
+    let message = "the handle belongs to another job, or its index is not in the array; use handles of the job that runs";
+    Error::new(ErrorKind::UnknownTask, message).in_job(run.name())
+}

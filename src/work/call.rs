@@ -1,0 +1,147 @@
+//! What the engine passes to a body's unit: which task, whose values, and whether the outcome still counts.
+
+use super::Context;
+use super::context::Locals;
+use super::values::Values;
+use crate::model::TaskId;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Gate, Signal, Turnstile};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A call of a task's body. Opaque: bodies see it as a [`Context`].
+pub struct Call<'a> {
+    pub(crate) host: &'a Arc<dyn Host>,
+    pub(crate) values: &'a Values,
+    /// The node's id, or the id of the array's first element.
+    pub(crate) first: &'a AtomicU32,
+    pub(crate) attempt: u32,
+    pub(crate) lane: Option<LanePass<'a>>,
+    /// The next element to run, and the one after the last: see [`next_element`](Self::next_element).
+    pub(crate) cursor: &'a AtomicU32,
+    pub(crate) end: &'a Cell<u32>,
+}
+
+/// A lane's way through the gate of the run it works on.
+pub(crate) struct LanePass<'a> {
+    pub(crate) gate: &'a Gate,
+    pub(crate) turnstile: &'a Turnstile,
+    pub(crate) seen: Cell<Signal>,
+    /// The engine wants the lane to give back what it has not begun.
+    pub(crate) recalled: Cell<bool>,
+}
+
+impl<'a> LanePass<'a> {
+    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile) -> Self {
+        LanePass {
+            gate,
+            turnstile,
+            seen: Cell::new(gate.signal()),
+            recalled: Cell::new(false),
+        }
+    }
+}
+
+/// The run a call belongs to, as bodies need it. The methods are the cold paths.
+pub(crate) trait Host: Send + Sync {
+    /// A lane found the gate's signal changed. Returns whether it is inside now, with the task, if one is at stake,
+    /// still current.
+    fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool;
+
+    /// For an attempt that is leased, not on a lane: runs `put` if the attempt is current.
+    fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool;
+
+    /// Whether the attempt's outcome will be thrown away.
+    fn is_cancelled(&self, task: TaskId, attempt: u32) -> bool;
+
+    /// The job's name.
+    fn job_name(&self) -> &str;
+
+    /// The task's name, or a description.
+    fn task_label(&self, task: TaskId) -> String;
+
+    /// Worker-local state of this run.
+    fn locals(&self) -> &Locals;
+
+    /// The storage of the run's outputs.
+    fn values(&self) -> &Values;
+}
+
+impl Call<'_> {
+    /// The element being run, or 0 for a single task.
+    #[inline]
+    pub(crate) fn index(&self) -> u32 {
+        self.cursor.load(Ordering::Relaxed)
+    }
+
+    /// The task being run.
+    #[inline]
+    pub(crate) fn task(&self) -> TaskId {
+        TaskId(self.first.load(Ordering::Relaxed) + self.index())
+    }
+
+    /// The element to run now, if one is left of the span this call was made for.
+    #[inline]
+    pub(crate) fn element(&self) -> Option<u32> {
+        let index = self.index();
+        (index < self.end.get()).then_some(index)
+    }
+
+    /// Goes on to the next element. The engine reads from the cursor what has been settled.
+    #[inline]
+    pub(crate) fn advance(&self) {
+        self.cursor.store(self.index() + 1, Ordering::Relaxed);
+    }
+
+    /// Stores the output with `put` if this attempt still counts; on a lane, returns inside the gate.
+    ///
+    /// Without a lane the engine's lock is held around `put`.
+    #[inline]
+    pub(crate) fn commit<T>(&self, value: T, put: impl FnOnce(T)) -> bool {
+        match &self.lane {
+            Some(lane) => {
+                let inside = lane.gate.enter(lane.turnstile, lane.seen.get()) || self.readmit(lane);
+                if inside {
+                    put(value);
+                }
+                inside
+            }
+            None => commit(self.host, self.task(), self.attempt, value, put),
+        }
+    }
+
+    /// After an interruption the span ends with this element: the engine may have ended some of those after it.
+    #[cold]
+    fn readmit(&self, lane: &LanePass<'_>) -> bool {
+        if !self.opens_array() {
+            self.end.set(self.index() + 1);
+        }
+        self.host.admit(lane, Some(self.task()))
+    }
+
+    /// Whether this call is for an array as a node, and not for a span of its elements.
+    #[inline]
+    pub(crate) fn opens_array(&self) -> bool {
+        self.end.get() == 0
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        Context::new(self.host.clone(), self.task(), self.index(), self.attempt)
+    }
+}
+
+/// Stores the output of an attempt that is leased, if it still counts.
+pub(crate) fn commit<T>(
+    host: &Arc<dyn Host>,
+    task: TaskId,
+    attempt: u32,
+    value: T,
+    put: impl FnOnce(T),
+) -> bool {
+    let mut once = Some((value, put));
+    host.commit(task, attempt, &mut || {
+        if let Some((value, put)) = once.take() {
+            put(value);
+        }
+    })
+}

@@ -1,0 +1,134 @@
+//! What a body can ask about the attempt it is.
+
+use super::call::Host;
+use crate::model::TaskId;
+use crate::sync::lock;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
+/// The attempt a body is running for. A body that wants it takes a `&Context` as its first argument.
+///
+/// ```
+/// use batchyard::{Context, Job, Pool, ThreadExecutor};
+///
+/// let mut job = Job::new("contexts");
+/// let squares = job.map("squares", 0..4u64, |cx: &Context, n: &u64| {
+///     if cx.is_cancelled() { return 0 }
+///     n * n + u64::from(cx.attempt() - 1)
+/// });
+/// let run = Pool::new(ThreadExecutor::new(2)?).submit(job)?;
+/// assert_eq!(run.output(&squares).wait()?[..], [0, 1, 4, 9]);
+/// # Ok::<(), batchyard::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    host: Arc<dyn Host>,
+    task: TaskId,
+    index: u32,
+    attempt: u32,
+}
+
+impl Context {
+    pub(crate) fn new(host: Arc<dyn Host>, task: TaskId, index: u32, attempt: u32) -> Self {
+        Context {
+            host,
+            task,
+            index,
+            attempt,
+        }
+    }
+
+    /// Whether the task, or its run, has been cancelled. What the body returns after that is thrown away, so it may
+    /// as well return early. Cheap enough to ask in a loop of microseconds.
+    pub fn is_cancelled(&self) -> bool {
+        self.host.is_cancelled(self.task, self.attempt)
+    }
+
+    /// Which attempt this is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The index in the task array, or 0 for a single task.
+    pub fn index(&self) -> usize {
+        self.index as usize
+    }
+
+    /// The task's id.
+    pub fn task_id(&self) -> TaskId {
+        self.task
+    }
+
+    /// The task's name; for an element `name[index]`; for a task without a name a description such as `task 17`.
+    pub fn task_label(&self) -> String {
+        self.host.task_label(self.task)
+    }
+
+    /// The job's name.
+    pub fn job_name(&self) -> &str {
+        self.host.job_name()
+    }
+
+    /// Calls `body` with this worker's own state of type `T` in this run, which `init` makes at the first call.
+    ///
+    /// A worker is one thread of the executor. The state is dropped when the run ends. If `init` or `body` panics,
+    /// the state is dropped, and the next call makes it anew.
+    ///
+    /// ```
+    /// # use batchyard::{Context, Job};
+    /// # struct Model; impl Model { fn load() -> Self { Model } fn score(&mut self, x: &f32) -> f32 { *x } }
+    /// # let mut job = Job::new("locals");
+    /// job.map("score", vec![0.5f32], |cx: &Context, x: &f32| cx.worker_local(Model::load, |model| model.score(x)));
+    /// ```
+    pub fn worker_local<T: Send + 'static, R>(
+        &self,
+        init: impl FnOnce() -> T,
+        body: impl FnOnce(&mut T) -> R,
+    ) -> R {
+        let mut state = self
+            .host
+            .locals()
+            .take::<T>()
+            .unwrap_or_else(|| Box::new(init()));
+        let result = body(&mut state);
+        self.host.locals().give_back(state);
+        result
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("task", &self.task)
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The worker-local states of one run.
+#[derive(Default)]
+pub(crate) struct Locals(Mutex<HashMap<(ThreadId, TypeId), Box<dyn Any + Send>>>);
+
+impl Locals {
+    /// Takes the state out while it is used, so that no lock is held over a body.
+    fn take<T: Send + 'static>(&self) -> Option<Box<T>> {
+        lock(&self.0).remove(&key::<T>())?.downcast().ok()
+    }
+
+    fn give_back<T: Send + 'static>(&self, state: Box<T>) {
+        lock(&self.0).insert(key::<T>(), state);
+    }
+
+    /// Drops every state: the run is over.
+    pub(crate) fn clear(&self) {
+        let states = std::mem::take(&mut *lock(&self.0));
+        drop(states);
+    }
+}
+
+fn key<T: 'static>() -> (ThreadId, TypeId) {
+    (std::thread::current().id(), TypeId::of::<T>())
+}

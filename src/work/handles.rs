@@ -1,0 +1,125 @@
+//! Typed references to tasks: what `Job` hands out, and what dependencies and outputs are named by.
+
+use super::values::Slot;
+use crate::model::{ELEMENT, JobTag, TaskId};
+
+/// A single task of a job, and the type of its output. Small and `Copy`; valid for every run of its job.
+pub struct Handle<T> {
+    pub(crate) job: JobTag,
+    pub(crate) node: u32,
+    pub(crate) slot: Slot<T>,
+}
+
+/// A task array of a job, and the type of each element's output. Small and `Copy`; valid for every run of its job.
+pub struct Array<T> {
+    pub(crate) job: JobTag,
+    pub(crate) node: u32,
+    pub(crate) slot: Slot<T>,
+    pub(crate) first: u32,
+    pub(crate) len: u32,
+}
+
+/// One element of a task array: see [`Array::at`].
+pub struct Element<T> {
+    pub(crate) array: Array<T>,
+    pub(crate) index: u32,
+}
+
+/// Any task or whole task array of a job, without the type of its output. Handles convert into it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TaskRef {
+    pub(crate) job: JobTag,
+    pub(crate) node: u32,
+}
+
+impl<T> Handle<T> {
+    /// The task's id.
+    pub fn id(&self) -> TaskId {
+        TaskId(self.node)
+    }
+}
+
+impl<T> Array<T> {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there are none. Such an array succeeds at once.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The element at an index. One that is out of range is an
+    /// [`UnknownTask`](crate::ErrorKind::UnknownTask) wherever it is used.
+    pub fn at(&self, index: usize) -> Element<T> {
+        Element {
+            array: *self,
+            index: u32::try_from(index).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+impl<T> Element<T> {
+    /// The task's id, if the index is in the array.
+    pub fn id(&self) -> Option<TaskId> {
+        (self.index < self.array.len).then(|| TaskId(ELEMENT | (self.array.first + self.index)))
+    }
+}
+
+/// Handles are `Copy` whatever their output is; `derive` would ask for `T: Copy`.
+macro_rules! plain_copy {
+    ($($name:ident),*) => {$(
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $name<T> {}
+    )*};
+}
+
+pub(super) use plain_copy;
+
+plain_copy!(Handle, Array, Element);
+
+impl<T> std::fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Handle({})", self.node)
+    }
+}
+
+impl<T> std::fmt::Debug for Array<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Array({}, {} elements)", self.node, self.len)
+    }
+}
+
+impl<T> std::fmt::Debug for Element<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Element({}, {} of {})",
+            self.array.node, self.index, self.array.len
+        )
+    }
+}
+
+macro_rules! into_task_ref {
+    ($($name:ident),*) => {$(
+        impl<T> From<$name<T>> for TaskRef {
+            fn from(handle: $name<T>) -> Self {
+                TaskRef { job: handle.job, node: handle.node }
+            }
+        }
+
+        impl<T> From<&$name<T>> for TaskRef {
+            fn from(handle: &$name<T>) -> Self {
+                TaskRef { job: handle.job, node: handle.node }
+            }
+        }
+    )*};
+}
+
+into_task_ref!(Handle, Array);

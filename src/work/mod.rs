@@ -1,0 +1,27 @@
+//! What tasks do: bodies and functions, the values they read and return, and the context they see.
+//!
+//! Nothing here decides when a body runs.
+
+mod body;
+mod call;
+mod context;
+mod function;
+mod handles;
+mod inputs;
+mod output;
+mod unit;
+mod values;
+
+pub use body::{Asynchronous, Body, Fallible, asynchronous, fallible};
+pub use context::Context;
+pub use function::{AnyFunction, Argument, Function, Registry};
+pub use handles::{Array, Element, Handle, TaskRef};
+pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
+pub use output::{Output, OutputOf};
+
+pub(crate) use call::{Call, Host, LanePass};
+pub(crate) use context::Locals;
+pub(crate) use inputs::{Prepend, Ref, Upstream};
+pub(crate) use output::Stored;
+pub(crate) use unit::{Kind, Later, Queued, Step, Unit, each_unit, map_unit, task_unit};
+pub(crate) use values::{Layout, Slot, Values};

@@ -1,0 +1,394 @@
+//! A node of the graph as the engine runs it: a body with its inputs and its output, the types forgotten.
+
+use super::body::{Body, BoxFuture, Flow};
+use super::call::{Call, commit};
+use super::function::AnyFunction;
+use super::inputs::{Args, Places, Prepend};
+use super::values::{Slot, Values};
+use crate::model::BoxError;
+use std::marker::PhantomData;
+
+/// One node's work. The engine calls it for a single task, or for a span of an array's elements.
+pub(crate) trait Unit: Send + Sync {
+    /// Runs the task, or the elements of the call's span until one does not succeed at once.
+    ///
+    /// After `Done` for a single task on a lane, the lane is inside the gate.
+    fn call(&self, call: &Call<'_>) -> Step;
+
+    /// Lets go of the inputs of a task, or element, that has succeeded. Elements on a lane do it themselves.
+    fn release(&self, values: &Values, index: u32);
+
+    /// Lets go of what an array as a whole wanted, when all its elements have succeeded.
+    fn finish(&self, _values: &Values) {}
+
+    /// Drops the outputs that are left: the run is over.
+    fn clear(&self, values: &Values);
+
+    /// How many dependents (and keepers) read the output.
+    fn set_wanted(&mut self, wanted: u32);
+
+    /// What kind of body this is.
+    fn kind(&self) -> Kind;
+}
+
+/// How a call went.
+pub(crate) enum Step {
+    /// It succeeded. `release` says that the unit's inputs are to be let go.
+    Done { release: bool },
+    /// The node is an array: its elements are ready.
+    Open,
+    /// The node is the policy's to start, not the lane's.
+    Queue,
+    /// The body failed, for the element at the cursor.
+    Failed(BoxError),
+    /// The attempt no longer counted when the body returned: its output was dropped.
+    Stale,
+    /// The body waits: the future goes on elsewhere.
+    Later(Later),
+}
+
+/// An asynchronous body on its way. It resolves to whether the output still counted, or to the body's error.
+pub(crate) type Later = BoxFuture<Result<bool, BoxError>>;
+
+/// What an executor must be able to do to run a unit.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) asynchronous: bool,
+    pub(crate) function: Option<&'static dyn AnyFunction>,
+}
+
+/// Where outputs go, and how many want them.
+struct Output<T> {
+    slot: Slot<T>,
+    wanted: u32,
+}
+
+impl<T: Send + Sync + 'static> Output<T> {
+    /// # Safety
+    /// As [`Values::put`].
+    #[inline]
+    unsafe fn put(&self, values: &Values, index: u32, len: u32, value: T) {
+        // SAFETY: the caller's.
+        unsafe { values.put(self.slot, index as usize, len as usize, value, self.wanted) }
+    }
+}
+
+/// A body and what its call needs, for single tasks. One allocation a task.
+struct Task<B, P, T, A, M> {
+    body: B,
+    places: P,
+    output: Output<T>,
+    types: PhantomData<fn(A, M)>,
+}
+
+/// As [`Task`], for arrays.
+struct Elements<B, P, T, A, M, S> {
+    body: B,
+    source: S,
+    places: P,
+    output: Output<T>,
+    len: u32,
+    types: PhantomData<fn(A, M)>,
+}
+
+/// The unit of a single task.
+#[inline]
+pub(crate) fn task_unit<B, P, M>(body: B, places: P, slot: Slot<B::Output>) -> Box<dyn Unit>
+where
+    B: Body<P::Args, M>,
+    P: Places,
+    M: 'static,
+{
+    Box::new(Task {
+        body,
+        places,
+        output: Output { slot, wanted: 1 },
+        types: PhantomData::<fn(P::Args, M)>,
+    })
+}
+
+/// The unit of an array whose elements read the elements of others.
+pub(crate) fn each_unit<B, P, M>(
+    body: B,
+    places: P,
+    slot: Slot<B::Output>,
+    len: u32,
+) -> Box<dyn Unit>
+where
+    B: Body<P::Args, M>,
+    P: Places,
+    M: 'static,
+{
+    let output = Output { slot, wanted: 1 };
+    Box::new(Elements {
+        body,
+        source: (),
+        places,
+        output,
+        len,
+        types: PhantomData::<fn(P::Args, M)>,
+    })
+}
+
+/// The unit of an array with items of its own.
+pub(crate) fn map_unit<I, B, P, M>(
+    body: B,
+    items: Vec<I>,
+    places: P,
+    slot: Slot<B::Output>,
+) -> Box<dyn Unit>
+where
+    I: Send + Sync + 'static,
+    P: Places,
+    P::Args: Prepend<I>,
+    B: Body<<P::Args as Prepend<I>>::Prepended, M>,
+    M: 'static,
+{
+    let (len, output) = (items.len() as u32, Output { slot, wanted: 1 });
+    Box::new(Elements {
+        body,
+        source: items,
+        places,
+        output,
+        len,
+        types: PhantomData,
+    })
+}
+
+impl<B, P, M> Unit for Task<B, P, B::Output, P::Args, M>
+where
+    B: Body<P::Args, M>,
+    P: Places,
+    M: 'static,
+{
+    #[inline]
+    fn call(&self, call: &Call<'_>) -> Step {
+        // SAFETY: the engine calls a task when everything it depends on has succeeded.
+        let args = unsafe { self.places.get(call.values, 0) };
+        match self.body.start(call, args) {
+            Flow::Now(value) => {
+                // SAFETY: committed: this is the current attempt.
+                let put = |value| unsafe { self.output.put(call.values, 0, 1, value) };
+                if call.commit(value, put) {
+                    Step::Done {
+                        release: size_of::<P>() != 0,
+                    }
+                } else {
+                    Step::Stale
+                }
+            }
+            Flow::Failed(error) => Step::Failed(error),
+            Flow::Later(future) => Step::Later(later(
+                call,
+                future,
+                self.output.slot,
+                self.output.wanted,
+                0,
+                1,
+            )),
+        }
+    }
+
+    fn release(&self, values: &Values, _: u32) {
+        // SAFETY: called once, for a task that has succeeded and was counted by its inputs.
+        unsafe {
+            self.places.release(values, 0);
+            self.places.finish(values);
+        }
+    }
+
+    fn clear(&self, values: &Values) {
+        // SAFETY: called once, when the run is over and nobody holds it.
+        unsafe { values.clear(self.output.slot, 1) }
+    }
+
+    fn set_wanted(&mut self, wanted: u32) {
+        self.output.wanted = wanted;
+    }
+
+    fn kind(&self) -> Kind {
+        kind::<P::Args, B, M>(&self.body)
+    }
+}
+
+/// How an array's elements get their arguments: from places alone, or from an item and places.
+trait Source<P: Places>: Send + Sync {
+    type Args: Args;
+
+    /// # Safety
+    /// As [`Places::get`].
+    unsafe fn get<'v>(
+        &'v self,
+        places: &P,
+        values: &'v Values,
+        index: usize,
+    ) -> <Self::Args as Args>::Refs<'v>;
+}
+
+impl<P: Places> Source<P> for () {
+    type Args = P::Args;
+
+    #[inline]
+    unsafe fn get<'v>(
+        &'v self,
+        places: &P,
+        values: &'v Values,
+        index: usize,
+    ) -> <P::Args as Args>::Refs<'v> {
+        // SAFETY: the caller's.
+        unsafe { places.get(values, index) }
+    }
+}
+
+impl<I: Send + Sync + 'static, P: Places> Source<P> for Vec<I>
+where
+    P::Args: Prepend<I>,
+{
+    type Args = <P::Args as Prepend<I>>::Prepended;
+
+    #[inline]
+    unsafe fn get<'v>(
+        &'v self,
+        places: &P,
+        values: &'v Values,
+        index: usize,
+    ) -> <Self::Args as Args>::Refs<'v> {
+        // SAFETY: the caller's.
+        let rest = unsafe { places.get(values, index) };
+        <P::Args as Prepend<I>>::prepend(&self[index], rest)
+    }
+}
+
+impl<B, P, A, M, S> Unit for Elements<B, P, B::Output, A, M, S>
+where
+    A: Args,
+    S: Source<P, Args = A>,
+    B: Body<A, M>,
+    P: Places,
+    M: 'static,
+{
+    fn call(&self, call: &Call<'_>) -> Step {
+        while let Some(index) = call.element() {
+            // SAFETY: the engine calls an element when everything it depends on has succeeded.
+            let args = unsafe { self.source.get(&self.places, call.values, index as usize) };
+            match self.body.start(call, args) {
+                Flow::Now(value) => {
+                    // SAFETY: committed: this is the current attempt.
+                    let put =
+                        |value| unsafe { self.output.put(call.values, index, self.len, value) };
+                    if !call.commit(value, put) {
+                        return Step::Stale;
+                    }
+                    call.advance();
+                    if let Some(lane) = &call.lane {
+                        lane.turnstile.leave();
+                        self.release(call.values, index);
+                    }
+                }
+                Flow::Failed(error) => return Step::Failed(error),
+                Flow::Later(future) => {
+                    let Output { slot, wanted } = self.output;
+                    return Step::Later(later(call, future, slot, wanted, index, self.len));
+                }
+            }
+        }
+        if call.opens_array() {
+            Step::Open
+        } else {
+            Step::Done { release: false }
+        }
+    }
+
+    fn release(&self, values: &Values, index: u32) {
+        // SAFETY: called once, for an element that has succeeded.
+        unsafe { self.places.release(values, index as usize) }
+    }
+
+    fn finish(&self, values: &Values) {
+        // SAFETY: once, when all elements have succeeded.
+        unsafe { self.places.finish(values) }
+    }
+
+    fn clear(&self, values: &Values) {
+        // SAFETY: called once, when the run is over and nobody holds it.
+        unsafe { values.clear(self.output.slot, self.len as usize) }
+    }
+
+    fn set_wanted(&mut self, wanted: u32) {
+        self.output.wanted = wanted;
+    }
+
+    fn kind(&self) -> Kind {
+        kind::<A, B, M>(&self.body)
+    }
+}
+
+/// A unit that only the policy starts: a lane that finds it ready hands it over.
+pub(crate) struct Queued(Box<dyn Unit>);
+
+impl Queued {
+    /// Hides a unit from lanes.
+    pub(crate) fn hide(unit: &mut Box<dyn Unit>) {
+        let nothing = task_unit::<_, _, super::body::Plain>(|| (), (), Slot::nowhere());
+        let hidden = std::mem::replace(unit, nothing);
+        *unit = Box::new(Queued(hidden));
+    }
+}
+
+impl Unit for Queued {
+    fn call(&self, call: &Call<'_>) -> Step {
+        if call.lane.is_some() {
+            Step::Queue
+        } else {
+            self.0.call(call)
+        }
+    }
+
+    fn release(&self, values: &Values, index: u32) {
+        self.0.release(values, index);
+    }
+
+    fn finish(&self, values: &Values) {
+        self.0.finish(values);
+    }
+
+    fn clear(&self, values: &Values) {
+        self.0.clear(values);
+    }
+
+    fn set_wanted(&mut self, wanted: u32) {
+        self.0.set_wanted(wanted);
+    }
+
+    fn kind(&self) -> Kind {
+        self.0.kind()
+    }
+}
+
+fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
+    Kind {
+        asynchronous: B::ASYNCHRONOUS,
+        function: body.function(),
+    }
+}
+
+/// The rest of an asynchronous body: wait, then store the output if the attempt still counts.
+fn later<T: Send + Sync + 'static>(
+    call: &Call<'_>,
+    future: BoxFuture<Result<T, BoxError>>,
+    slot: Slot<T>,
+    wanted: u32,
+    index: u32,
+    len: u32,
+) -> Later {
+    let (host, task, attempt) = (call.host.clone(), call.task(), call.attempt);
+    Box::pin(async move {
+        let value = future.await?;
+        // SAFETY: `commit` puts only for the current attempt.
+        let put = |value| unsafe {
+            host.values()
+                .put(slot, index as usize, len as usize, value, wanted)
+        };
+        Ok(commit(&host, task, attempt, value, put))
+    })
+}

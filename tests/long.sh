@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The long searches, for the days between releases: the same tests as in tests/all.sh with many more cases.
+#
+#   bash tests/long.sh                all of it
+#   bash tests/long.sh models         only this section
+#
+# PROPTEST_CASES and LOOM_MAX_PREEMPTIONS choose how long. A failing case is printed, and kept by proptest for the next run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tests/lib.sh
+source tests/lib.sh
+
+export PROPTEST_CASES="${PROPTEST_CASES:-20000}"
+export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}"
+
+install() {
+    need_debian gcc libc6-dev
+    cargo --version
+}
+
+# Random jobs, failures and cancellations against a simple model: tests with `model` in their path.
+section_models() {
+    some_tests within 120 cargo test --release --all-features model
+}
+
+section_loom() {
+    RUSTFLAGS="--cfg loom" some_tests within 120 cargo test --release --lib --target-dir "$target/loom" loom_
+}
+
+if [ $# -eq 0 ]; then
+    set -- models loom
+fi
+run_sections "$@"
