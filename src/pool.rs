@@ -133,7 +133,6 @@ impl Pool {
                 policy.cancel_all(&pool_closed(), effects);
             }
         });
-        self.engine.bell().ring_all();
     }
 
     /// Waits for `reached`, which changes only with the engine's notice. Returns whether it came true in time.
@@ -192,7 +191,6 @@ impl Server {
             let result = serve(&*executor, &engine);
             flag.store(true, Ordering::Release);
             engine.with(|policy, effects| policy.abandon(&gone(result), effects));
-            engine.bell().ring_all();
         };
         let thread = std::thread::Builder::new()
             .name("batchyard-pool".into())
@@ -217,10 +215,10 @@ impl Server {
 
     /// Joins the thread if it has ended; it is left to itself if a body keeps it, or if we are it.
     fn join(&self) {
-        if let Some(thread) = lock(&self.thread).take().filter(|_| self.has_ended()) {
-            if thread.thread().id() != std::thread::current().id() {
-                let _ = thread.join();
-            }
+        let others = |thread: &JoinHandle<()>| thread.thread().id() != std::thread::current().id();
+        let thread = lock(&self.thread).take().filter(|_| self.has_ended());
+        if let Some(thread) = thread.filter(others) {
+            let _ = thread.join();
         }
     }
 }

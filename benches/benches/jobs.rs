@@ -1,7 +1,8 @@
 //! What a small job costs: many of them through one pool, each begun when the one before it is done.
 //!
 //! A `task` is one job: four bodies in a diamond. The memory is what the process has grown by, per job, since the
-//! first thousand. The limit hands the four to a thread that waits in `park`, and waits in `park` for them.
+//! first thousand. The limit hands the four bodies to a bare thread, and waits for it; both look for a while before they
+//! sleep.
 
 use batchyard::Job;
 use batchyard_benches::body;
@@ -12,6 +13,7 @@ use batchyard_benches::harness::Bench;
 use batchyard_benches::memory::Mark;
 use batchyard_benches::options::Options;
 use batchyard_benches::report::Report;
+use std::hint::spin_loop;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -20,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// Jobs before the clock starts.
 const WARM_UP: usize = 1_000;
+
+/// How often the limit looks before it sleeps.
+const LOOKS: usize = 2_000;
 
 const CONTENDERS: [&str; 5] = ["batchyard", "batchyard-again", "limit", "rayon", "tokio"];
 
@@ -91,8 +96,13 @@ fn hand_over(jobs: usize) -> Sample {
     })
 }
 
+/// Looks for a while, then sleeps until it is woken.
 fn wait_for(condition: impl Fn() -> bool) {
-    while !condition() {
+    let found = (0..LOOKS).any(|_| {
+        spin_loop();
+        condition()
+    });
+    while !found && !condition() {
         park();
     }
 }

@@ -4,7 +4,9 @@ use crate::case::{Case, Missing, Outcome, Sample};
 use crate::options::Options;
 use crate::report::Report;
 use crate::row::Row;
-use std::process::{Command, ExitCode, Stdio};
+use std::io;
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// A child that takes longer has hung.
@@ -42,11 +44,6 @@ impl Bench {
     }
 
     fn child(&self, case: &Case) -> ExitCode {
-        std::thread::spawn(|| {
-            std::thread::sleep(PATIENCE);
-            eprintln!("not done after {PATIENCE:?}");
-            std::process::exit(124);
-        });
         match (self.measure)(case) {
             Ok(sample) => println!("{sample}"),
             Err(Missing(reason)) => println!("{MISSING}{reason}"),
@@ -95,23 +92,40 @@ fn take_turns(cases: &[Case], rounds: usize) -> Vec<Row> {
 
 /// What went on in a child: an outcome, or how it failed.
 fn in_child(case: &Case) -> Result<Outcome, String> {
-    let exe = std::env::current_exe().map_err(|error| format!("where am I? {error}"))?;
-    let mut child = Command::new(exe);
-    child
-        .arg("--child")
-        .args(case.to_args())
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    let output = child
-        .output()
-        .map_err(|error| format!("no child: {error}"))?;
-    if !output.status.success() {
-        return Err(output.status.to_string());
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = output_of_child(case).map_err(|error| error.to_string())?;
     let line = text.lines().last().unwrap_or_default();
     match line.strip_prefix(MISSING) {
         Some(reason) => Ok(Err(Missing(reason.into()))),
         None => Ok(Ok(line.parse::<Sample>()?)),
     }
+}
+
+fn output_of_child(case: &Case) -> io::Result<String> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg("--child")
+        .args(case.to_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn()?;
+    let text = read_patiently(child.stdout.take());
+    if text.is_none() {
+        child.kill()?;
+    }
+    let status = child.wait()?;
+    match text {
+        Some(text) if status.success() => text,
+        Some(_) => Err(io::Error::other(status.to_string())),
+        None => Err(io::Error::other(format!("not done after {PATIENCE:?}"))),
+    }
+}
+
+/// All that a child writes, unless it takes too long.
+fn read_patiently(stdout: Option<ChildStdout>) -> Option<io::Result<String>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let text = stdout.map_or(Ok(String::new()), io::read_to_string);
+        let _ = sender.send(text); // nobody waits any more when that took too long
+    });
+    receiver.recv_timeout(PATIENCE).ok()
 }

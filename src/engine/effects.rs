@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub(crate) struct Effects {
     /// There may be work to take.
     pub(crate) wake: bool,
+    /// There will be none any more.
+    pub(crate) wake_all: bool,
     /// Orders were given, or a charge was returned.
     pub(crate) changed: bool,
     /// Those who waited for a task that has ended.
@@ -34,7 +36,9 @@ impl Effects {
         if self.changed || !self.ended.is_empty() {
             notify(&engine.changed);
         }
-        if self.wake {
+        if self.wake_all {
+            engine.bell.ring_all();
+        } else if self.wake {
             engine.bell.ring();
         }
     }

@@ -29,8 +29,9 @@ impl Graph<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Edges;
+    use super::super::edges::FreezeError;
     use super::super::edges::tests::graphs;
-    use super::super::{Edges, FreezeError};
     use super::*;
     use petgraph::graph::DiGraph;
     use proptest::prelude::*;

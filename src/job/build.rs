@@ -338,7 +338,7 @@ impl Job {
             .iter()
             .cloned()
             .chain(unknown)
-            .chain(self.cycle())
+            .chain(self.waiting_circle())
             .collect();
         if defects.is_empty() {
             Ok(())
@@ -574,7 +574,7 @@ impl Job {
     }
 
     /// A cycle, if there is one. Dependencies on earlier tasks can't make one, so most jobs need no search.
-    fn cycle(&self) -> Option<Defect> {
+    fn waiting_circle(&self) -> Option<Defect> {
         let backward = |(before, after): &(u32, u32)| before >= after;
         if !self.edges.may_have_cycle() && !self.named_edges().iter().any(backward) {
             return None;

@@ -239,13 +239,11 @@ impl Frozen {
             _ => Some("is a closure, which can't leave this process; use a `Function`"),
         };
         let all = offer.closures && offer.asynchronous && offer.functions;
-        let found = self
-            .units
+        self.units
             .iter()
             .enumerate()
             .filter(|_| !all)
-            .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)));
-        found
+            .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
     }
 
     /// What a task is called in errors and events.

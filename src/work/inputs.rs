@@ -296,7 +296,7 @@ impl<T: Send + Sync + 'static> EachInput for All<'_, T> {
     }
 }
 
-impl<'a, T: Send + Sync + 'static> EachInputs for &'a Array<T> {
+impl<T: Send + Sync + 'static> EachInputs for &Array<T> {
     type Args = (Ref<T>,);
     type Places = (Same<T>,);
 
@@ -334,7 +334,7 @@ single_inputs! {
 
 macro_rules! tuples {
     ($($name:ident $index:tt),*) => {
-        #[allow(clippy::unused_unit, reason = "for no input at all the tuples are units")]
+        #[allow(clippy::unused_unit, clippy::needless_lifetimes, reason = "for no input at all the tuples are units")]
         const _: () = {
         impl<$($name: ?Sized + 'static),*> Args for ($(Ref<$name>,)*) {
             type Refs<'v> = ($(&'v $name,)*);

@@ -103,7 +103,7 @@ impl Policy {
         self.abandoned = true;
         self.cancel_all(cause, effects);
         effects.changed = true;
-        effects.wake = true;
+        effects.wake_all = true;
     }
 
     pub(crate) fn order(&mut self, order: Order, effects: &mut Effects) {

@@ -77,6 +77,7 @@ impl Policy {
     pub(crate) fn close(&mut self, effects: &mut Effects) {
         self.closed = true;
         effects.changed = true;
+        effects.wake_all = true;
     }
 
     /// Whether takers have nothing to expect any more.
@@ -118,6 +119,7 @@ impl Policy {
         effects.notify.extend(entry.watchers.into_values());
         effects.ended.push(entry.run);
         effects.wake = true;
+        effects.wake_all |= self.is_over();
     }
 
     /// Ready work that its lane will not begin.
