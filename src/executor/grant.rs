@@ -32,7 +32,7 @@ pub struct LeaseId(pub(super) LeaseKey);
 impl Grant {
     pub(super) fn new(taken: Taken) -> Self {
         let (items, tasks) = match taken.work {
-            TakenWork::Shift(items) | TakenWork::Tasks(items) => (items.into(), VecDeque::new()),
+            TakenWork::Shift(items, _) | TakenWork::Tasks(items) => (items.into(), VecDeque::new()),
             TakenWork::Queued(task) => (VecDeque::new(), VecDeque::from([task])),
         };
         Grant {

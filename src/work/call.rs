@@ -32,11 +32,12 @@ pub(crate) struct LanePass<'a> {
 }
 
 impl<'a> LanePass<'a> {
-    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile) -> Self {
+    /// `seen` was learnt under the engine's lock, with the work that the lane was given.
+    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile, seen: Signal) -> Self {
         LanePass {
             gate,
             turnstile,
-            seen: Cell::new(gate.signal()),
+            seen: Cell::new(seen),
             recalled: Cell::new(false),
         }
     }

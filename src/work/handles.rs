@@ -40,6 +40,11 @@ impl<T> Handle<T> {
 }
 
 impl<T> Array<T> {
+    /// The id of the array as a whole.
+    pub fn id(&self) -> TaskId {
+        TaskId(self.node)
+    }
+
     /// How many elements there are.
     pub fn len(&self) -> usize {
         self.len as usize
@@ -106,8 +111,20 @@ impl<T> std::fmt::Debug for Element<T> {
     }
 }
 
-macro_rules! into_task_ref {
+macro_rules! into_task_ref_and_id {
     ($($name:ident),*) => {$(
+        impl<T> From<$name<T>> for TaskId {
+            fn from(handle: $name<T>) -> Self {
+                handle.id()
+            }
+        }
+
+        impl<T> From<&$name<T>> for TaskId {
+            fn from(handle: &$name<T>) -> Self {
+                handle.id()
+            }
+        }
+
         impl<T> From<$name<T>> for TaskRef {
             fn from(handle: $name<T>) -> Self {
                 TaskRef { job: handle.job, node: handle.node }
@@ -122,4 +139,4 @@ macro_rules! into_task_ref {
     )*};
 }
 
-into_task_ref!(Handle, Array);
+into_task_ref_and_id!(Handle, Array);

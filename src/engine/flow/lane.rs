@@ -7,7 +7,7 @@
 use super::{Flow, Item, Ready, Sink};
 use crate::model::{BoxError, ELEMENT, Panic, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{Bell, Turnstile, read};
+use crate::sync::{Bell, Signal, Turnstile, read};
 use crate::work::{Call, Host, LanePass, Step};
 use crossbeam_deque::{Steal, Stealer, Worker};
 use crossbeam_utils::CachePadded;
@@ -110,11 +110,12 @@ impl Lane {
         host: &Arc<dyn Host>,
         engine: &dyn Supervisor,
         bell: &Bell,
+        seen: Signal,
         items: impl IntoIterator<Item = Item>,
     ) {
         flow.join(&self.shared);
         items.into_iter().for_each(|item| self.deque.push(item));
-        let pass = LanePass::new(&flow.gate, &self.shared.turnstile);
+        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen);
         let call = Call {
             host,
             values: &flow.values,

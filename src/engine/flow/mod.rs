@@ -205,8 +205,11 @@ impl Flow {
     /// Returns the arrays which that completed. The caller holds the engine's lock; the gate stays shut until it gives
     /// the lock up.
     pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> Vec<usize> {
-        let crew = read(&self.crew).clone();
-        self.gate.close(crew.iter().map(|lane| lane.turnstile()));
+        let mut crew = Vec::new();
+        self.gate.close(|| {
+            crew.clone_from(&read(&self.crew));
+            crew.iter().map(|lane| lane.turnstile())
+        });
         let completed = crew
             .iter()
             .filter_map(|lane| lane.settle(self, sink))

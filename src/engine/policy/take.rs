@@ -5,6 +5,7 @@ use super::node::{Ask, Charge, NodeKey};
 use super::{Effects, Item, Policy, Run};
 use crate::executor::NodeSpec;
 use crate::model::{ELEMENT, TaskId};
+use crate::sync::Signal;
 use std::sync::Arc;
 
 /// What a worker was given to do, and the share of its node that it was given for it.
@@ -14,8 +15,8 @@ pub(crate) struct Taken {
 }
 
 pub(crate) enum TakenWork {
-    /// For a lane: ready work of the run, or none to begin with and the right to steal.
-    Shift(Vec<Item>),
+    /// For a lane: ready work of the run, or none to begin with and the right to steal; and the gate's signal.
+    Shift(Vec<Item>, Signal),
     /// Tasks that may be begun, one after another.
     Tasks(Vec<Item>),
     /// One task that the policy started.
@@ -72,11 +73,12 @@ impl Policy {
                 return None;
             }
             let entry = &mut self.runs[at];
+            let signal = entry.run.flow().gate.signal();
             let work = match lanes {
                 true if !entry.ready.is_empty() => {
-                    TakenWork::Shift(entry.ready.drain(..).collect())
+                    TakenWork::Shift(entry.ready.drain(..).collect(), signal)
                 }
-                true if entry.run.flow().has_surplus() => TakenWork::Shift(Vec::new()),
+                true if entry.run.flow().has_surplus() => TakenWork::Shift(Vec::new(), signal),
                 false if !entry.ready.is_empty() => TakenWork::Tasks(cut(entry, room)),
                 _ => return None,
             };

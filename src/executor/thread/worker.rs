@@ -4,6 +4,7 @@ use super::crew::Crew;
 use crate::engine::{self, Charge, Current, Lane, Run, Taken, TakenWork};
 use crate::executor::grant::{Grant, Started};
 use crate::model::{Result, TaskId};
+use crate::sync::Signal;
 use crate::work::Host;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -45,7 +46,7 @@ impl Worker {
         let _entered = engine::enter(self.desk.clone());
         while let Next::Work(taken) = self.crew.feed.engine().bell().wait(|| self.next()) {
             match taken.work {
-                TakenWork::Shift(items) => self.shift(taken.charge, items),
+                TakenWork::Shift(items, seen) => self.shift(taken.charge, items, seen),
                 TakenWork::Tasks(_) | TakenWork::Queued(_) => self.grant(Grant::new(taken)),
             }
         }
@@ -60,14 +61,14 @@ impl Worker {
     }
 
     /// Works on a run as one of its lanes. Nothing of the run is held afterwards.
-    fn shift(&self, charge: Arc<Charge>, items: Vec<engine::Item>) {
+    fn shift(&self, charge: Arc<Charge>, items: Vec<engine::Item>, seen: Signal) {
         let run = charge.run().clone();
         let host: Arc<dyn Host> = run.clone();
         charge.set_lane(self.desk.lane.shared());
         self.desk.charge.replace(Some((charge, None)));
         self.desk
             .lane
-            .work(run.flow(), &host, &*run, run.engine().bell(), items);
+            .work(run.flow(), &host, &*run, run.engine().bell(), seen, items);
         self.desk.charge.replace(None);
     }
 
