@@ -51,6 +51,11 @@ impl Entry {
         !self.ready.is_empty() || !self.queued.is_empty()
     }
 
+    /// Whether there is something to start, or to steal from a lane.
+    pub(super) fn has_or_shares_work(&self) -> bool {
+        self.has_work() || self.run.flow().has_surplus()
+    }
+
     /// Begins the next attempt of a task.
     pub(super) fn lease(&mut self, task: TaskId) -> u32 {
         let attempt = self.attempts.get(&task).map_or(1, |last| last + 1);
