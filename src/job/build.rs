@@ -28,7 +28,8 @@ use std::sync::{Arc, OnceLock};
 /// let squares = job.map("square", 1..=10u64, |n: &u64| n * n);
 /// let sum = job.reduce("sum", &squares, |all: &[u64]| all.iter().sum::<u64>());
 ///
-/// let run = Pool::new(ThreadExecutor::new(2)?).submit(job)?;
+/// let pool = Pool::new(ThreadExecutor::new(2)?);
+/// let run = pool.submit(job)?;
 /// assert_eq!(*run.output(&sum).wait()?, 385);
 /// # Ok::<(), batchyard::Error>(())
 /// ```

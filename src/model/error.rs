@@ -20,7 +20,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// let mut job = Job::new("errors");
 /// let read = job.task("read", (), fallible(|| std::fs::read("/no/such/file")));
-/// let run = Pool::new(ThreadExecutor::new(1)?).submit(job)?;
+/// let pool = Pool::new(ThreadExecutor::new(1)?);
+/// let run = pool.submit(job)?;
 /// let error = run.output(&read).wait().unwrap_err();
 ///
 /// assert_eq!(error.kind(), ErrorKind::TaskFailed);

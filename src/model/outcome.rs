@@ -110,7 +110,9 @@ impl Panic {
             Ok(text) => *text,
             Err(payload) => {
                 let text = payload.downcast_ref::<&str>().copied();
-                let message = text.unwrap_or("(the panic's payload is no text)").to_owned();
+                let message = text
+                    .unwrap_or("(the panic's payload is no text)")
+                    .to_owned();
                 // Its `drop` is the user's code, and may panic again.
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
                 message

@@ -19,7 +19,8 @@ use std::thread::ThreadId;
 ///     if cx.is_cancelled() { return 0 }
 ///     n * n + u64::from(cx.attempt() - 1)
 /// });
-/// let run = Pool::new(ThreadExecutor::new(2)?).submit(job)?;
+/// let pool = Pool::new(ThreadExecutor::new(2)?);
+/// let run = pool.submit(job)?;
 /// assert_eq!(run.output(&squares).wait()?[..], [0, 1, 4, 9]);
 /// # Ok::<(), batchyard::Error>(())
 /// ```

@@ -12,7 +12,7 @@ use std::fmt;
 /// use batchyard::{Function, Job, registry};
 ///
 /// static SQUARE: Function<u64, u64> = Function::new("square", |n| n * n);
-/// static SUM: Function<[u64], u64> = Function::new("sum", |n| n.iter().sum()).version(2);
+/// static SUM: Function<[u64], u64> = Function::new("sum", |n: &[u64]| n.iter().sum()).version(2);
 ///
 /// let registry = registry![SQUARE, SUM]?;
 /// let mut job = Job::new("functions");

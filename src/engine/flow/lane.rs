@@ -158,15 +158,20 @@ impl Lane {
         if let Some(next) = self.next.take() {
             self.deque.push(Item::node(next));
         }
-        let (start, end) = self.sources.replace((0, 0));
-        if start < end {
-            self.deque.push(Item::sources(start..end));
-        }
+        self.publish_sources();
         let progress = &self.shared.progress;
         if progress.array.load(Ordering::Relaxed) != 0 {
             let next = progress.cursor.load(Ordering::Relaxed) + 1;
             self.publish_elements(next);
             self.end.set(next);
+        }
+    }
+
+    /// Gives up the sources of the piece that have not been begun.
+    fn publish_sources(&self) {
+        let (start, end) = self.sources.replace((0, 0));
+        if start < end {
+            self.deque.push(Item::sources(start..end));
         }
     }
 
@@ -321,12 +326,12 @@ impl Shift<'_> {
     fn nodes(&self) {
         let begun = self.lane.sources.get();
         if begun.0 == begun.1 {
-            return self.guarded(|| self.chains());
+            return self.guarded(|| self.chain());
         }
-        let started = Instant::now();
-        self.guarded(|| self.chains());
+        let pace = Pace::new();
+        self.guarded(|| self.chains(&pace));
         let grain = self.lane.grain.get();
-        let tuned = tuned(grain, begun.1 - begun.0, started.elapsed());
+        let tuned = tuned(grain, begun.1 - begun.0, pace.started.elapsed());
         self.lane.grain.set(tuned);
     }
 
@@ -339,23 +344,33 @@ impl Shift<'_> {
         }
     }
 
-    fn chains(&self) {
-        loop {
-            self.select_nodes();
-            while let Some(node) = self.lane.next.take() {
-                self.node(node);
-                if self.is_recalled() {
-                    return;
-                }
-            }
+    /// Runs the sources of the piece, each with what follows from it.
+    fn chains(&self, pace: &Pace) {
+        while !self.is_recalled() {
+            self.chain();
             let (start, end) = self.lane.sources.get();
             if start == end {
                 return;
             }
+            if pace.is_slow() {
+                self.lane.publish_sources();
+                self.bell.ring();
+                return;
+            }
             self.lane.sources.set((start + 1, end));
-            self.lane
-                .next
-                .set(Some(self.flow.job.csr.sources[start as usize]));
+            let source = self.flow.job.csr.sources[start as usize];
+            self.lane.next.set(Some(source));
+        }
+    }
+
+    /// Runs a node, and then the first that it made ready, until none is.
+    fn chain(&self) {
+        self.select_nodes();
+        while let Some(node) = self.lane.next.take() {
+            self.node(node);
+            if self.is_recalled() {
+                return;
+            }
         }
     }
 
@@ -398,7 +413,8 @@ impl Shift<'_> {
     #[cold]
     fn has_elements(&self, node: u32) -> bool {
         let job = &self.flow.job;
-        job.array_of_node(node).is_some_and(|array| job.arrays[array].len > 0)
+        job.array_of_node(node)
+            .is_some_and(|array| job.arrays[array].len > 0)
     }
 
     #[cold]
@@ -441,24 +457,28 @@ impl Shift<'_> {
         progress.array.store(array as u32 + 1, Ordering::Release);
         lane.piece_end.set(range.end);
         let started = Instant::now();
-        while !self.is_recalled() && self.select_span(array) {
+        let mut span = 1;
+        while !self.is_recalled() && self.select_span(array, span) {
             self.span(array);
             if self.flow.array(array).is_watched() {
                 self.settle(array, |_| ());
             }
+            if started.elapsed() > PIECE {
+                lane.publish_elements(self.call.index());
+                self.bell.ring();
+            }
+            span = span.saturating_mul(2);
         }
-        self.settle(array, |progress| {
-            progress.array.store(0, Ordering::Relaxed)
-        });
+        self.settle(array, |progress| progress.array.store(0, Ordering::Relaxed));
         lane.publish_elements(self.call.index());
         let grain = &self.flow.array(array).grain;
         let before = grain.load(Ordering::Relaxed);
-        let tuned = tuned(before, range.end - range.start, started.elapsed());
-        grain.store(tuned, Ordering::Relaxed);
+        let done = self.call.index() - range.start;
+        grain.store(tuned(before, done, started.elapsed()), Ordering::Relaxed);
     }
 
-    /// Moves to the next elements of the piece that have not ended. Returns whether there are any.
-    fn select_span(&self, array: usize) -> bool {
+    /// Moves to the next elements of the piece that have not ended, at most `span` of them. Returns whether there are any.
+    fn select_span(&self, array: usize, span: u32) -> bool {
         let (lane, progress) = (self.lane, &self.lane.shared.progress);
         let rest = progress.cursor.load(Ordering::Relaxed)..lane.piece_end.get();
         let state = self.flow.array(array);
@@ -475,8 +495,8 @@ impl Shift<'_> {
             self.settle(array, |progress| progress.skip_to(next.start));
         }
         // Whoever watches hears of each element at once.
-        let end = if state.is_watched() { next.start + 1 } else { next.end };
-        lane.end.set(end);
+        let span = if state.is_watched() { 1 } else { span };
+        lane.end.set(next.end.min(next.start.saturating_add(span)));
         true
     }
 
@@ -558,6 +578,28 @@ impl Shift<'_> {
         if self.flow.report(self.lane.shared.take_unreported()) {
             self.engine.finished();
         }
+    }
+}
+
+/// How a piece of sources gets on. It looks at the clock after one of them, two, four and so on: a piece was cut for quick
+/// ones, and when slow ones follow, others should have the rest.
+struct Pace {
+    started: Instant,
+    done: Cell<u32>,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Pace {
+            started: Instant::now(),
+            done: Cell::new(0),
+        }
+    }
+
+    fn is_slow(&self) -> bool {
+        let done = self.done.get();
+        self.done.set(done + 1);
+        done.is_power_of_two() && self.started.elapsed() > PIECE
     }
 }
 

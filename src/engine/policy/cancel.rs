@@ -130,8 +130,14 @@ fn dependents(run: &Run, task: TaskId) -> Vec<TaskId> {
     };
     let successors = job.csr.successors(node).iter();
     let mut found: Vec<_> = successors.map(|&entry| TaskId(node_of(entry))).collect();
-    let each_to = job.array_of_node(node).map(|array| &job.arrays[array].each_to);
-    for part in each_to.into_iter().flatten().map(|&to| &job.arrays[to as usize]) {
+    let each_to = job
+        .array_of_node(node)
+        .map(|array| &job.arrays[array].each_to);
+    for part in each_to
+        .into_iter()
+        .flatten()
+        .map(|&to| &job.arrays[to as usize])
+    {
         found.push(match task.is_element() {
             true => TaskId(ELEMENT | (part.first + index)),
             false => TaskId(part.node),
