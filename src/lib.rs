@@ -1,4 +1,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(feature = "thread"),
+    allow(dead_code, unused_imports, reason = "lanes are there, and only threads work on them")
+)]
 #![doc = include_str!("crate.md")]
 
 mod engine;
