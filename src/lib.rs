@@ -1,7 +1,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(feature = "thread"),
-    allow(dead_code, unused_imports, reason = "lanes are there, and only threads work on them")
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "lanes are there, and only threads work on them"
+    )
 )]
 #![doc = include_str!("crate.md")]
 

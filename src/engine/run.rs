@@ -5,7 +5,7 @@ use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
 use super::policy::Ledger;
 use crate::job::Frozen;
-use crate::model::{BoxError, Counts, ELEMENT, Error, ErrorKind, TaskId, TaskState};
+use crate::model::{BoxError, Counts, ELEMENT, Error, ErrorKind, Panic, TaskId, TaskState};
 use crate::sync::lock;
 use crate::work::{Host, LanePass, Locals, Values};
 use event_listener::Event;
@@ -254,8 +254,11 @@ impl Run {
 }
 
 impl Drop for Run {
-    /// Drops the outputs that are left.
+    /// Drops the outputs that are left, and the errors. It may be a worker that does it.
     fn drop(&mut self) {
+        let ledger = std::mem::take(&mut *self.ledger());
+        Panic::ignore(|| drop(ledger.ended_by));
+        Panic::ignore_dropping(ledger.failures);
         for &node in &self.flow.job.owners {
             self.flow.job.units[node as usize].clear(&self.flow.values);
         }
@@ -311,7 +314,15 @@ impl Host for Run {
 
 impl Supervisor for Run {
     fn failed(&self, task: TaskId, cause: BoxError) {
-        self.ask(|policy, effects| policy.lane_failed(self, task, cause, effects));
+        let mut cause = Some(cause);
+        self.ask(|policy, effects| {
+            // What no longer counts is the user's to drop, outside the lock.
+            let current = !self.has_ended() && self.ended_state(task).is_none();
+            if let Some(cause) = cause.take_if(|_| current) {
+                policy.lane_failed(self, task, cause, effects);
+            }
+        });
+        Panic::ignore(|| drop(cause));
     }
 
     fn queue_node(&self, node: u32) {

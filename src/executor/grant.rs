@@ -220,9 +220,15 @@ impl Lease {
     fn report(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.completed, true) {
             let run = self.charge.run();
+            let mut outcome = Some(outcome);
             run.engine().with(|policy, effects| {
-                policy.complete(run, self.task, self.attempt, outcome, effects)
+                // What no longer counts is the user's to drop, outside the lock.
+                let current = policy.is_current(run, self.task, self.attempt);
+                if let Some(outcome) = outcome.take_if(|_| current) {
+                    policy.complete(run, self.task, self.attempt, outcome, effects);
+                }
             });
+            Panic::ignore(|| drop(outcome));
         }
     }
 }

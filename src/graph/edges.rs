@@ -9,6 +9,9 @@ pub(crate) const SOLE: u32 = 1 << 31;
 /// The bits above a node's number are for marks, like [`SOLE`].
 const MAX_NODES: u32 = (1 << 30) - 1;
 
+/// A node that waits counts down its predecessors in this many bits of its word (`engine/flow/word.rs`).
+pub(crate) const COUNT_BITS: u32 = 26;
+
 /// The edges of a job that is being built.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edges {
@@ -40,6 +43,9 @@ pub(crate) enum FreezeError {
     /// More nodes than [`MAX_NODES`], or more edges than a `u32` counts.
     #[error("the graph has too many nodes or edges")]
     TooMany,
+    /// A node has more predecessors than [`COUNT_BITS`] count.
+    #[error("node {0} of the graph has too many predecessors")]
+    Crowded(u32),
     /// Nodes that wait for each other, as [`Graph::find_cycle`] tells them.
     #[error("{} nodes of the graph wait for each other", .0.len())]
     Cycle(Vec<u32>),
@@ -95,7 +101,11 @@ impl Edges {
         {
             return Err(FreezeError::Cycle(path));
         }
-        Ok(self.turn_around())
+        let csr = self.turn_around();
+        match crowded(&csr.in_degrees, csr.successors.len()) {
+            Some(node) => Err(FreezeError::Crowded(node)),
+            None => Ok(csr),
+        }
     }
 
     #[inline]
@@ -195,16 +205,39 @@ impl GraphSource for Edges {
     }
 }
 
-impl Csr {
+/// A frozen graph's successors, a pointer away: for loops that ask for those of one node after another.
+#[derive(Clone, Copy)]
+pub(crate) struct Successors<'a> {
+    offsets: &'a [u32],
+    successors: &'a [u32],
+}
+
+impl<'a> Successors<'a> {
     /// The node's successors, ascending, marked with [`SOLE`]: [`node_of`] takes the mark off.
     #[inline]
-    pub(crate) fn successors(&self, node: u32) -> &[u32] {
+    pub(crate) fn of(&self, node: u32) -> &'a [u32] {
         let node = node as usize;
         slice_between(
-            &self.successors,
+            self.successors,
             self.offsets.get(node),
             self.offsets.get(node + 1),
         )
+    }
+}
+
+impl Csr {
+    /// All nodes' successors.
+    pub(crate) fn all_successors(&self) -> Successors<'_> {
+        Successors {
+            offsets: &self.offsets,
+            successors: &self.successors,
+        }
+    }
+
+    /// The node's successors: see [`Successors::of`].
+    #[inline]
+    pub(crate) fn successors(&self, node: u32) -> &[u32] {
+        self.all_successors().of(node)
     }
 
     /// The number of nodes.
@@ -259,6 +292,14 @@ pub(super) fn counts_to_starts(offsets: &mut [u32]) -> usize {
     sum as usize
 }
 
+/// The first node that has more predecessors than can be counted down. Few graphs have that many edges.
+fn crowded(in_degrees: &[u32], edges: usize) -> Option<u32> {
+    let too_many = |degree: usize| degree >= 1 << COUNT_BITS;
+    let of = |&degree: &u32| too_many(degree as usize);
+    let node = too_many(edges).then(|| in_degrees.iter().position(of))??;
+    Some(node as u32)
+}
+
 /// Counted first, so that no room is left over: in a wide job every node is one.
 fn sources(in_degrees: &[u32]) -> Box<[u32]> {
     let mut sources = Vec::with_capacity(in_degrees.iter().filter(|&&degree| degree == 0).count());
@@ -292,6 +333,13 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_node_with_more_predecessors_than_can_be_counted_is_found() {
+        let most = (1 << COUNT_BITS) - 1;
+        assert_eq!(crowded(&[0, most, most], 2 * most as usize), None);
+        assert_eq!(crowded(&[0, most, most + 1], 3 * most as usize), Some(2));
+    }
 
     #[test]
     fn repeated_predecessors_count_once() {

@@ -17,7 +17,7 @@ mod visit;
 pub use path::CriticalPath;
 pub use view::{Dependency, Graph, GraphEdge, GraphNode};
 
-pub(crate) use edges::{Csr, Edges, SOLE, node_of};
+pub(crate) use edges::{COUNT_BITS, Csr, Edges, FreezeError, SOLE, Successors, node_of};
 
 /// What a [`Graph`] is made from: a job, open or frozen.
 ///

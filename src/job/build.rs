@@ -2,13 +2,13 @@
 
 use super::frozen::{ArrayPart, Frozen, FrozenJob, array_of_node, element_wise_edges, is_each};
 use super::task::Task;
-use crate::graph::{Csr, Dependency, Edges, Graph, GraphSource};
+use crate::graph::{Csr, Dependency, Edges, FreezeError, Graph, GraphSource};
 use crate::model::{
     Defect, DefectKind, Error, FailurePolicy, JobTag, MAX_INDEX, Name, Panic, Result,
 };
 use crate::work::{
     Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Queued, Ref, Slot, TaskRef, Unit,
-    Upstream, each_unit, map_unit, task_unit,
+    Upstream, each_unit, index_unit, map_unit, task_unit,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -227,6 +227,44 @@ impl Job {
         )
     }
 
+    /// Adds a task array of so many elements, each of which reads its index. It costs no memory for them but a few bits,
+    /// and their outputs.
+    ///
+    /// ```
+    /// # let mut job = batchyard::Job::new("simulate");
+    /// let energies = job.array("simulate", 1_000, |seed: &usize| (*seed as f64).sin());
+    /// ```
+    pub fn array<B, M>(&mut self, name: impl Into<Name>, len: usize, body: B) -> Array<B::Output>
+    where
+        B: Body<<() as Prepend<usize>>::Prepended, M>,
+        M: 'static,
+    {
+        self.array_with(name, len, (), body)
+    }
+
+    /// As [`array`](Job::array); every element's body also reads `inputs`, whole, after its index.
+    pub fn array_with<I, B, M>(
+        &mut self,
+        name: impl Into<Name>,
+        len: usize,
+        inputs: I,
+        body: B,
+    ) -> Array<B::Output>
+    where
+        I: Inputs,
+        I::Args: Prepend<usize>,
+        B: Body<<I::Args as Prepend<usize>>::Prepended, M>,
+        M: 'static,
+    {
+        let node = self.begin_node(name.into());
+        let mut upstreams = Vec::new();
+        inputs.upstreams(&mut |input| upstreams.push(input));
+        let len = self.array_len(node, len);
+        let slot = self.place(node, len);
+        let unit = index_unit(body, len, inputs.places(), slot);
+        self.end_array(unit, &upstreams, len, slot)
+    }
+
     /// Adds a task array with one element for each element of another, whose output its body reads.
     ///
     /// An element runs as soon as the one it reads has succeeded. `inputs` is a `&Array`, or a tuple that begins with
@@ -357,7 +395,7 @@ impl Job {
         for (before, after) in self.named_edges() {
             self.edges.add_edge(before, after);
         }
-        let mut csr = self.edges.freeze().map_err(|_| self.too_many())?;
+        let mut csr = self.edges.freeze().map_err(|why| self.too_many(&why))?;
         self.count_conditions(&mut csr);
         self.count_wanted();
         self.queue_units();
@@ -635,16 +673,16 @@ impl Job {
         }
     }
 
-    fn too_many(&self) -> Error {
-        let kind = DefectKind::TooManyTasks;
-        Error::invalid_job(
-            &self.name,
-            vec![Defect {
+    fn too_many(&self, why: &FreezeError) -> Error {
+        let defect = match why {
+            FreezeError::Crowded(node) => self.defect_of(*node, DefectKind::TooManyDependencies),
+            _ => Defect {
                 index: None,
                 task: None,
-                kind,
-            }],
-        )
+                kind: DefectKind::TooManyTasks,
+            },
+        };
+        Error::invalid_job(&self.name, vec![defect])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::executor::Offer;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
-use crate::model::{ELEMENT, FailurePolicy, JobTag, Result, TaskId};
+use crate::model::{ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId};
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -46,6 +46,13 @@ pub(crate) struct Frozen {
     pub(crate) priority: i32,
     /// Made when first asked for.
     pub(crate) reverse: OnceLock<Reverse>,
+}
+
+impl Drop for Frozen {
+    /// Bodies and items are the user's, and it may be a worker that drops them, or the thread that serves the pool.
+    fn drop(&mut self) {
+        Panic::ignore_dropping(std::mem::take(&mut self.units).into_vec());
+    }
 }
 
 /// Each node's predecessors.

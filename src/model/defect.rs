@@ -40,6 +40,11 @@ pub enum DefectKind {
         "a job holds at most 1,073,741,823 single tasks and as many array elements; split it into several jobs"
     )]
     TooManyTasks,
+    /// A task that waits for more than 2^26 − 1 others.
+    #[error(
+        "it depends on more than 67,108,863 tasks; let it depend on an array of them, or on tasks that each gather some"
+    )]
+    TooManyDependencies,
     /// More than 32 GiB of outputs, counted as they lie in memory without what they point to.
     #[error("the job's outputs take more than 32 GiB; return boxed values or split the job")]
     OutputsTooLarge,

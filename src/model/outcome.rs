@@ -124,6 +124,22 @@ impl Panic {
         }
     }
 
+    /// Runs code of the user's, such as a destructor, whose panic is nobody's failure.
+    #[inline]
+    pub(crate) fn ignore(code: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
+            Self::from_payload(payload);
+        }
+    }
+
+    /// Drops each of these, also after one whose destructor panicked.
+    pub(crate) fn ignore_dropping<T>(all: Vec<T>) {
+        let mut left = all.into_iter();
+        while std::mem::needs_drop::<T>() && left.len() > 0 {
+            Self::ignore(|| left.by_ref().for_each(drop));
+        }
+    }
+
     /// From now on, notes where a body panics. The process's own hook still runs.
     pub(crate) fn note_places() {
         static ONCE: Once = Once::new();

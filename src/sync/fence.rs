@@ -15,6 +15,12 @@ pub(crate) fn light() {
     }
 }
 
+/// Decides which kind of fence the process uses. The system takes milliseconds for it once there are threads, so pools
+/// ask before they start any.
+pub(crate) fn prepare() {
+    light();
+}
+
 /// The expensive side: about a microsecond.
 pub(crate) fn heavy() {
     fence(Ordering::SeqCst);

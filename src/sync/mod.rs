@@ -8,7 +8,7 @@ mod fence;
 mod gate;
 
 pub(crate) use bell::Bell;
-pub(crate) use fence::{heavy, light};
+pub(crate) use fence::{heavy, light, prepare};
 pub(crate) use gate::{Gate, Signal, Turnstile};
 
 #[cfg(not(loom))]

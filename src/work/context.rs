@@ -1,7 +1,7 @@
 //! What a body can ask about the attempt it is.
 
 use super::call::Host;
-use crate::model::TaskId;
+use crate::model::{Panic, TaskId};
 use crate::sync::lock;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -110,23 +110,37 @@ impl fmt::Debug for Context {
 }
 
 /// The worker-local states of one run.
-#[derive(Default)]
-pub(crate) struct Locals(Mutex<HashMap<(ThreadId, TypeId), Box<dyn Any + Send>>>);
+pub(crate) struct Locals(Mutex<Option<States>>);
+
+type States = HashMap<(ThreadId, TypeId), Box<dyn Any + Send>>;
+
+impl Default for Locals {
+    fn default() -> Self {
+        Locals(Mutex::new(Some(States::new())))
+    }
+}
 
 impl Locals {
     /// Takes the state out while it is used, so that no lock is held over a body.
     fn take<T: Send + 'static>(&self) -> Option<Box<T>> {
-        lock(&self.0).remove(&key::<T>())?.downcast().ok()
+        let state = lock(&self.0).as_mut()?.remove(&key::<T>())?;
+        state.downcast().ok()
     }
 
+    /// Keeps the state for the worker's next call. One that comes back when the run is over, or that a call inside the
+    /// call has replaced, is dropped, outside the lock.
     fn give_back<T: Send + 'static>(&self, state: Box<T>) {
-        lock(&self.0).insert(key::<T>(), state);
+        let left = match &mut *lock(&self.0) {
+            Some(states) => states.insert(key::<T>(), state),
+            None => Some(state as Box<dyn Any + Send>),
+        };
+        drop(left);
     }
 
     /// Drops every state: the run is over.
     pub(crate) fn clear(&self) {
-        let states = std::mem::take(&mut *lock(&self.0));
-        drop(states);
+        let states = lock(&self.0).take();
+        Panic::ignore_dropping(states.into_iter().flat_map(HashMap::into_values).collect());
     }
 }
 

@@ -92,6 +92,9 @@ pub struct Upstream {
 pub trait Place: Copy + Send + Sync + 'static {
     type Value: ?Sized + 'static;
 
+    /// Whether letting go of it does anything.
+    const OWNED: bool;
+
     /// # Safety
     /// As [`Values::get`], for the consumer's element `index`.
     unsafe fn get<'v>(&self, values: &'v Values, index: usize) -> &'v Self::Value;
@@ -125,6 +128,7 @@ plain_copy!(One, Whole, Same);
 
 impl<T: Send + Sync + 'static> Place for One<T> {
     type Value = T;
+    const OWNED: bool = std::mem::needs_drop::<T>();
 
     #[inline]
     unsafe fn get<'v>(&self, values: &'v Values, _: usize) -> &'v T {
@@ -144,6 +148,7 @@ impl<T: Send + Sync + 'static> Place for One<T> {
 
 impl<T: Send + Sync + 'static> Place for Whole<T> {
     type Value = [T];
+    const OWNED: bool = std::mem::needs_drop::<T>();
 
     #[inline]
     unsafe fn get<'v>(&self, values: &'v Values, _: usize) -> &'v [T] {
@@ -164,6 +169,7 @@ impl<T: Send + Sync + 'static> Place for Whole<T> {
 
 impl<T: Send + Sync + 'static> Place for Same<T> {
     type Value = T;
+    const OWNED: bool = std::mem::needs_drop::<T>();
 
     #[inline]
     unsafe fn get<'v>(&self, values: &'v Values, index: usize) -> &'v T {
@@ -195,6 +201,9 @@ pub struct Ref<T: ?Sized>(PhantomData<fn(&T)>);
 #[doc(hidden)]
 pub trait Places: Copy + Send + Sync + 'static {
     type Args: Args;
+
+    /// Whether letting go of them does anything.
+    const OWNED: bool;
 
     /// # Safety
     /// As [`Place::get`], for each.
@@ -351,6 +360,7 @@ macro_rules! tuples {
 
         impl<$($name: Place),*> Places for ($($name,)*) {
             type Args = ($(Ref<$name::Value>,)*);
+            const OWNED: bool = false $(|| $name::OWNED)*;
 
             #[inline]
             unsafe fn get<'v>(&self, _values: &'v Values, _index: usize) -> ($(&'v $name::Value,)*) {

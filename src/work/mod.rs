@@ -23,5 +23,7 @@ pub(crate) use call::{Call, Host, LanePass};
 pub(crate) use context::Locals;
 pub(crate) use inputs::{Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
-pub(crate) use unit::{Kind, Later, Queued, Step, Unit, each_unit, map_unit, task_unit};
+pub(crate) use unit::{
+    Kind, Later, Queued, Step, Unit, each_unit, index_unit, map_unit, task_unit,
+};
 pub(crate) use values::{Layout, Slot, Values};

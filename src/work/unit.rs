@@ -5,7 +5,7 @@ use super::call::{Call, commit};
 use super::function::AnyFunction;
 use super::inputs::{Args, Places, Prepend};
 use super::values::{Slot, Values};
-use crate::model::BoxError;
+use crate::model::{BoxError, Panic};
 use std::marker::PhantomData;
 
 /// One node's work. The engine calls it for a single task, or for a span of an array's elements.
@@ -147,9 +147,32 @@ where
     let (len, output) = (items.len() as u32, Output { slot, wanted: 1 });
     Box::new(Elements {
         body,
-        source: items,
+        source: Items(items),
         places,
         output,
+        len,
+        types: PhantomData,
+    })
+}
+
+/// The unit of an array whose elements read their index.
+pub(crate) fn index_unit<B, P, M>(
+    body: B,
+    len: u32,
+    places: P,
+    slot: Slot<B::Output>,
+) -> Box<dyn Unit>
+where
+    P: Places,
+    P::Args: Prepend<usize>,
+    B: Body<<P::Args as Prepend<usize>>::Prepended, M>,
+    M: 'static,
+{
+    Box::new(Elements {
+        body,
+        source: Indexes,
+        places,
+        output: Output { slot, wanted: 1 },
         len,
         types: PhantomData,
     })
@@ -170,9 +193,7 @@ where
                 // SAFETY: committed: this is the current attempt.
                 let put = |value| unsafe { self.output.put(call.values, 0, 1, value) };
                 if call.commit(value, put) {
-                    Step::Done {
-                        release: size_of::<P>() != 0,
-                    }
+                    Step::Done { release: P::OWNED }
                 } else {
                     Step::Stale
                 }
@@ -221,9 +242,12 @@ trait Source<P: Places>: Send + Sync {
         &'v self,
         places: &P,
         values: &'v Values,
-        index: usize,
+        index: &'v usize,
     ) -> <Self::Args as Args>::Refs<'v>;
 }
+
+/// The source of arrays that have nothing but their indexes.
+struct Indexes;
 
 impl<P: Places> Source<P> for () {
     type Args = P::Args;
@@ -233,14 +257,42 @@ impl<P: Places> Source<P> for () {
         &'v self,
         places: &P,
         values: &'v Values,
-        index: usize,
+        index: &'v usize,
     ) -> <P::Args as Args>::Refs<'v> {
         // SAFETY: the caller's.
-        unsafe { places.get(values, index) }
+        unsafe { places.get(values, *index) }
     }
 }
 
-impl<I: Send + Sync + 'static, P: Places> Source<P> for Vec<I>
+impl<P: Places> Source<P> for Indexes
+where
+    P::Args: Prepend<usize>,
+{
+    type Args = <P::Args as Prepend<usize>>::Prepended;
+
+    #[inline]
+    unsafe fn get<'v>(
+        &'v self,
+        places: &P,
+        values: &'v Values,
+        index: &'v usize,
+    ) -> <Self::Args as Args>::Refs<'v> {
+        // SAFETY: the caller's.
+        let rest = unsafe { places.get(values, *index) };
+        <P::Args as Prepend<usize>>::prepend(index, rest)
+    }
+}
+
+/// The items of an array. The destructor of one that panics keeps no other from being dropped.
+struct Items<I>(Vec<I>);
+
+impl<I> Drop for Items<I> {
+    fn drop(&mut self) {
+        Panic::ignore_dropping(std::mem::take(&mut self.0));
+    }
+}
+
+impl<I: Send + Sync + 'static, P: Places> Source<P> for Items<I>
 where
     P::Args: Prepend<I>,
 {
@@ -251,11 +303,11 @@ where
         &'v self,
         places: &P,
         values: &'v Values,
-        index: usize,
+        index: &'v usize,
     ) -> <Self::Args as Args>::Refs<'v> {
         // SAFETY: the caller's.
-        let rest = unsafe { places.get(values, index) };
-        <P::Args as Prepend<I>>::prepend(&self[index], rest)
+        let rest = unsafe { places.get(values, *index) };
+        <P::Args as Prepend<I>>::prepend(&self.0[*index], rest)
     }
 }
 
@@ -269,8 +321,9 @@ where
 {
     fn call(&self, call: &Call<'_>) -> Step {
         while let Some(index) = call.element() {
+            let at = index as usize;
             // SAFETY: the engine calls an element when everything it depends on has succeeded.
-            let args = unsafe { self.source.get(&self.places, call.values, index as usize) };
+            let args = unsafe { self.source.get(&self.places, call.values, &at) };
             match self.body.start(call, args) {
                 Flow::Now(value) => {
                     // SAFETY: committed: this is the current attempt.

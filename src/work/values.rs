@@ -8,6 +8,7 @@
 //! A value whose type needs dropping is *owned*: a counter beside it says how many still want it. It is dropped when
 //! the last dependent has succeeded, or with the run. Counters start at zero, which means "no value".
 
+use crate::model::Panic;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use std::alloc::{Layout as Memory, alloc_zeroed, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -260,9 +261,7 @@ impl Drop for Values {
 /// As for [`drop_in_place`](std::ptr::drop_in_place).
 unsafe fn drop_quietly<T>(value: *mut T) {
     // SAFETY: the caller's.
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe {
-        value.drop_in_place()
-    }));
+    Panic::ignore(|| unsafe { value.drop_in_place() });
 }
 
 #[cfg(all(test, not(loom)))]

@@ -114,13 +114,13 @@ fn typed_job(graph: &Graph) -> (Job, Option<Handle<u64>>) {
 
 fn array(elements: usize) -> Job {
     let mut job = Job::new("array");
-    job.map((), 0..elements as u64, |item: &u64| body::element(*item));
+    job.array((), elements, |at: &usize| body::element(*at as u64));
     job
 }
 
 fn array_each(elements: usize) -> Job {
     let mut job = Job::new("array-each");
-    let first = job.map((), 0..elements as u64, |item: &u64| item ^ !item);
-    job.each((), &first, |item: &u64| body::element(*item));
+    let first = job.array((), elements, |at: &usize| *at as u32);
+    job.each((), &first, |item: &u32| body::element(u64::from(*item)));
     job
 }

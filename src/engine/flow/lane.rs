@@ -4,7 +4,7 @@
 //! goes on with the first dependent that became ready, and leaves the others in the deque. It never takes a lock,
 //! except when the run's signal changed or something did not succeed.
 
-use super::{Flow, Item, Ready, Sink};
+use super::{Flow, Item, Nodes, Ready, Sink};
 use crate::model::{BoxError, ELEMENT, Panic, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Bell, Signal, Turnstile, read};
@@ -81,6 +81,13 @@ struct Progress {
 }
 
 impl Progress {
+    /// By one inside the gate.
+    #[inline]
+    fn count(&self, succeeded: u32) {
+        let before = self.unreported.load(Ordering::Relaxed);
+        self.unreported.store(before + succeeded, Ordering::Relaxed);
+    }
+
     /// Goes on with this element, as if nothing of the piece before it were left to settle.
     fn skip_to(&self, element: u32) {
         self.settled.store(element, Ordering::Relaxed);
@@ -144,6 +151,8 @@ impl Lane {
         let shift = Shift {
             lane: self,
             flow,
+            nodes: flow.nodes(),
+            progress: &self.shared.progress,
             call,
             engine,
             bell,
@@ -226,19 +235,11 @@ impl LaneShared {
             return None;
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
-        self.count(done.end - done.start);
+        self.progress.count(done.end - done.start);
         let completed = flow.elements_succeeded(array, done, sink);
         completed
             .then(|| flow.array_succeeded(array, sink))
             .map(|()| array)
-    }
-
-    /// One inside the gate.
-    fn count(&self, succeeded: u32) {
-        let before = self.progress.unreported.load(Ordering::Relaxed);
-        self.progress
-            .unreported
-            .store(before + succeeded, Ordering::Relaxed);
     }
 }
 
@@ -246,6 +247,8 @@ impl LaneShared {
 struct Shift<'a> {
     lane: &'a Lane,
     flow: &'a Flow,
+    nodes: Nodes<'a>,
+    progress: &'a Progress,
     call: Call<'a>,
     engine: &'a dyn Supervisor,
     bell: &'a Bell,
@@ -382,21 +385,17 @@ impl Shift<'_> {
 
     #[inline]
     fn node(&self, node: u32) {
-        let word = self.flow.word(node);
+        let word = &self.nodes.words[node as usize];
         if !word.is_pending() && !self.has_elements(node) {
             return;
         }
-        self.lane
-            .shared
-            .progress
-            .first
-            .store(node, Ordering::Relaxed);
-        let unit = &self.flow.job.units[node as usize];
+        self.progress.first.store(node, Ordering::Relaxed);
+        let unit = &self.nodes.units[node as usize];
         match unit.call(&self.call) {
             Step::Done { release } => {
                 let watched = word.succeed();
-                self.flow.fire(node, &mut Here(self));
-                self.lane.shared.count(1);
+                self.nodes.fire(node, &mut Here(self));
+                self.progress.count(1);
                 self.lane.shared.turnstile.leave();
                 if release {
                     unit.release(&self.flow.values, 0);
@@ -618,12 +617,16 @@ fn tuned(grain: u32, tasks: u32, took: Duration) -> u32 {
 struct Here<'a, 'b>(&'a Shift<'b>);
 
 impl Sink for Here<'_, '_> {
-    #[inline]
     fn ready(&mut self, item: Item) {
+        self.0.push(item);
+    }
+
+    #[inline]
+    fn node(&mut self, node: u32) {
         let next = &self.0.lane.next;
-        match item.ready() {
-            Ready::Node(node) if next.get().is_none() => next.set(Some(node)),
-            _ => self.0.push(item),
+        match next.get() {
+            None => next.set(Some(node)),
+            Some(_) => self.0.push(Item::node(node)),
         }
     }
 
@@ -639,6 +642,10 @@ struct Both<'a, 'b>(&'a Shift<'b>, &'a mut Vec<Range<u32>>);
 impl Sink for Both<'_, '_> {
     fn ready(&mut self, item: Item) {
         Here(self.0).ready(item);
+    }
+
+    fn node(&mut self, node: u32) {
+        Here(self.0).node(node);
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {

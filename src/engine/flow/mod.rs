@@ -21,12 +21,12 @@ use word::Word;
 pub(crate) use item::{Item, Ready};
 pub(crate) use lane::{Lane, LaneShared, Supervisor};
 
-use crate::graph::SOLE;
+use crate::graph::{SOLE, Successors};
 use crate::job::{ArrayPart, Frozen};
 use crate::model::{TaskId, TaskState};
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Gate, read, write};
-use crate::work::Values;
+use crate::work::{Unit, Values};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -60,9 +60,35 @@ pub(crate) struct ArrayFlow {
     conditions: Option<Box<[AtomicU32]>>,
 }
 
+/// What settling a node touches, each a pointer away.
+#[derive(Clone, Copy)]
+pub(crate) struct Nodes<'a> {
+    words: &'a [Word],
+    units: &'a [Box<dyn Unit>],
+    successors: Successors<'a>,
+}
+
+impl Nodes<'_> {
+    /// A node has succeeded: what that makes ready goes to `sink`.
+    #[inline]
+    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+        for &successor in self.successors.of(node) {
+            let next = successor & !SOLE;
+            if successor & SOLE != 0 || self.words[next as usize].arrive() {
+                sink.node(next);
+            }
+        }
+    }
+}
+
 /// Where newly ready work goes: a lane's deque, or the policy's queue.
 pub(crate) trait Sink {
     fn ready(&mut self, item: Item);
+    /// A node is ready.
+    #[inline]
+    fn node(&mut self, node: u32) {
+        self.ready(Item::node(node));
+    }
     /// These elements are ready, of an array that only the policy starts.
     fn queue_elements(&mut self, elements: Range<u32>);
 }
@@ -100,13 +126,16 @@ impl Flow {
     }
 
     /// A node has succeeded: what that makes ready goes to `sink`.
-    #[inline]
     pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
-        for &successor in self.job.csr.successors(node) {
-            let next = successor & !SOLE;
-            if successor & SOLE != 0 || self.words[next as usize].arrive() {
-                sink.ready(Item::node(next));
-            }
+        self.nodes().fire(node, sink);
+    }
+
+    /// The nodes, for those who settle one after another.
+    pub(crate) fn nodes(&self) -> Nodes<'_> {
+        Nodes {
+            words: &self.words,
+            units: &self.job.units,
+            successors: self.job.csr.all_successors(),
         }
     }
 
@@ -175,12 +204,12 @@ impl Flow {
         ended > 0 && self.unfinished.fetch_sub(ended, Ordering::AcqRel) == ended
     }
 
-    /// Tasks that have not ended, to the last one.
+    /// Tasks that have not ended. It may be behind what lanes report meanwhile, and is never ahead: what they have
+    /// reported is read first, so that no success is taken off twice.
     pub(crate) fn unfinished(&self) -> u64 {
+        let unfinished = self.unfinished.load(Ordering::Acquire);
         let unreported: u64 = read(&self.crew).iter().map(|lane| lane.unreported()).sum();
-        self.unfinished
-            .load(Ordering::Acquire)
-            .saturating_sub(unreported)
+        unfinished.saturating_sub(unreported)
     }
 
     /// A lane begins to work on the run.

@@ -10,13 +10,14 @@
 //! says that it can't succeed still wait for them. A task with a sole
 //! predecessor is never counted down: that predecessor's success is the trigger, and the count stays 1.
 
+use crate::graph::COUNT_BITS;
 use crate::model::TaskState;
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Somebody waits for this task's end.
-pub(crate) const WATCHED: u32 = 1 << 26;
+pub(crate) const WATCHED: u32 = 1 << COUNT_BITS;
 
-const COUNT: u32 = (1 << 26) - 1;
+const COUNT: u32 = (1 << COUNT_BITS) - 1;
 const STATE: u32 = 7 << 29;
 const SUCCEEDED: u32 = 1 << 29;
 const FAILED: u32 = 2 << 29;

@@ -17,6 +17,8 @@ pub(super) struct Crew {
     pub(super) feed: Feed,
     pub(super) node: Node,
     pub(super) waiting: WaitingBodies,
+    /// How many slots there are: changed by orders alone, which come one after another.
+    size: AtomicU32,
     /// How many threads there should be, and how many there are, those that stand in counted.
     target: AtomicU32,
     present: AtomicU32,
@@ -30,6 +32,7 @@ impl Crew {
             feed: feed.clone(),
             node: feed.join(node),
             waiting: WaitingBodies::new(runtime),
+            size: AtomicU32::new(0),
             target: AtomicU32::new(0),
             present: AtomicU32::new(0),
             stand_ins: AtomicU32::new(0),
@@ -37,8 +40,14 @@ impl Crew {
         }
     }
 
+    /// Has its first threads.
+    pub(super) fn start(self: &Arc<Self>, threads: u32) -> Result<()> {
+        self.size.store(threads, Ordering::Relaxed);
+        self.grow(threads)
+    }
+
     /// Adds threads.
-    pub(super) fn grow(self: &Arc<Self>, more: u32) -> Result<()> {
+    fn grow(self: &Arc<Self>, more: u32) -> Result<()> {
         self.target.fetch_add(more, Ordering::Relaxed);
         (0..more).try_for_each(|_| self.start_thread())
     }
@@ -46,7 +55,7 @@ impl Crew {
     /// Has so many threads from now on. Those too many leave between two tasks.
     pub(super) fn resize(self: &Arc<Self>, threads: u32) -> Result<()> {
         let threads = threads.max(1);
-        let before = self.target.load(Ordering::Relaxed) - self.stand_ins.load(Ordering::Relaxed);
+        let before = self.size.swap(threads, Ordering::Relaxed);
         self.node.resize(threads);
         if threads >= before {
             return self.grow(threads - before);

@@ -18,8 +18,9 @@ const ASYNC_SLOTS_PER_THREAD: u32 = 64;
 ///
 /// One node with a slot a thread. Isolation: a panic is its task's failure; with `panic = "abort"` it ends the process.
 /// A body can't be interrupted: when it is cancelled it counts as over at once, its thread as busy until it returns.
-/// Bodies that wait run on tokio (the runtime of the place where the executor was made, if there is one, else one of its
-/// own, started with the first such body) and hold one of the node's slots for them, but no thread.
+/// Bodies that wait run on tokio and hold one of the node's slots for them, but no thread. They run on the multi-thread
+/// runtime in which the executor was made, if it was made in one, else on one of its own, started with the first such
+/// body. (A current-thread runtime would stand still with a thread that blocks in [`Run::wait`](crate::Run::wait).)
 ///
 /// ```
 /// use batchyard::{Pool, ThreadExecutor};
@@ -64,7 +65,7 @@ impl ThreadExecutor {
         Self::new(std::thread::available_parallelism().map_or(1, NonZero::get))
     }
 
-    /// How many bodies may wait at once. Default: 64 for each thread.
+    /// How many bodies may wait at once. Default: 64 for each thread. With none, jobs that have such bodies are refused.
     pub fn async_slots(mut self, async_slots: u32) -> Self {
         self.async_slots = Some(async_slots);
         self
@@ -79,12 +80,15 @@ impl ThreadExecutor {
 #[async_trait]
 impl Executor for ThreadExecutor {
     fn offer(&self) -> Offer {
-        Offer::in_process()
+        match self.async_slots {
+            Some(0) => Offer::in_process().blocking_only(),
+            _ => Offer::in_process(),
+        }
     }
 
     async fn serve(&self, feed: Feed) -> Result<()> {
         let crew = Arc::new(Crew::new(&feed, self.node(), self.runtime.clone()));
-        crew.grow(self.threads)?;
+        crew.start(self.threads)?;
         while let Some(order) = feed.order().await {
             match order {
                 Order::Stop(lease) => crew.stop(lease),

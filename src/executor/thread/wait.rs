@@ -7,8 +7,12 @@ use crate::work::Later;
 use futures::future::{AbortHandle, Abortable};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
+use tokio::runtime::RuntimeFlavor;
 
-/// Where futures run: a runtime that was there already, or one of our own once it is needed.
+/// Where futures run: a runtime that was there already and has threads of its own, or one of ours once it is needed.
+///
+/// A current-thread runtime is not used: its futures go on only while its one thread polls them, and that thread may
+/// be the one that waits for them in [`Run::wait`](crate::Run::wait).
 #[derive(Clone, Debug)]
 pub(super) struct Runtime(Option<tokio::runtime::Handle>);
 
@@ -20,9 +24,10 @@ pub(super) struct WaitingBodies {
 }
 
 impl Runtime {
-    /// The runtime of the calling thread, if it is in one.
+    /// The multi-thread runtime of the calling thread, if it is in one.
     pub(super) fn here() -> Self {
-        Runtime(tokio::runtime::Handle::try_current().ok())
+        let here = tokio::runtime::Handle::try_current().ok();
+        Runtime(here.filter(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread))
     }
 }
 
