@@ -80,7 +80,7 @@ impl Pool {
     /// between two tasks. Executors that can't change their size ignore it.
     ///
     /// # Errors
-    /// [`InvalidSetting`](ErrorKind::InvalidSetting) for none.
+    /// [`InvalidSetting`](ErrorKind::InvalidSetting) for none, or for more than a `u32` counts.
     pub fn resize(&self, slots: usize) -> Result<()> {
         let slots = u32::try_from(slots).ok().filter(|&slots| slots > 0);
         let slots = slots.ok_or_else(|| {
@@ -95,7 +95,8 @@ impl Pool {
     /// still running then, as `job/task`. Nothing is accepted any more. With [`Close::Drain`], what has not ended at the
     /// deadline is cancelled.
     ///
-    /// Calling it again waits again.
+    /// The deadline is counted from the call; with [`Duration::MAX`] there is none. Not for bodies of the same pool: they
+    /// would wait for themselves. Calling it again waits again.
     pub fn close(&self, how: Close, deadline: Duration) -> Vec<String> {
         let until = Instant::now().checked_add(deadline);
         self.begin_close(how);

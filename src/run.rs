@@ -30,7 +30,8 @@ impl Run {
     ///
     /// # Errors
     /// [`TaskFailed`](ErrorKind::TaskFailed) if a task did, with the first failure as cause;
-    /// [`Cancelled`](ErrorKind::Cancelled); [`PoolClosed`](ErrorKind::PoolClosed);
+    /// [`Cancelled`](ErrorKind::Cancelled); [`PoolClosed`](ErrorKind::PoolClosed) if the pool was closed first;
+    /// [`Executor`](ErrorKind::Executor) if its executor gave up;
     /// [`WouldDeadlock`](ErrorKind::WouldDeadlock) in a task of this very run.
     pub fn wait(&self) -> Result<Counts> {
         self.ended().wait()
@@ -49,7 +50,8 @@ impl Run {
     ///
     /// # Errors
     /// [`TaskFailed`](ErrorKind::TaskFailed), [`TaskSkipped`](ErrorKind::TaskSkipped) or
-    /// [`Cancelled`](ErrorKind::Cancelled), with the cause, if the task did not succeed;
+    /// [`Cancelled`](ErrorKind::Cancelled), with the cause, if the task did not succeed; `Cancelled` too when the pool was
+    /// closed or the executor gave up, with that as the cause;
     /// [`OutputFreed`](ErrorKind::OutputFreed) if its dependents are through with it;
     /// [`UnknownTask`](ErrorKind::UnknownTask) for a handle of another job.
     pub fn output<O: OutputOf>(&self, of: O) -> Waiting<O::Value> {
@@ -73,7 +75,8 @@ impl Run {
     }
 
     /// Cancels one task, or all of an array, by [id](crate::Handle::id); its dependents are skipped. Returns how many
-    /// tasks that cancelled: none, if it had ended.
+    /// tasks that cancelled: none, if it had ended. Ids are numbers within a job: one of another job isn't recognised as
+    /// such, here and wherever an id is taken.
     ///
     /// # Errors
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
@@ -263,7 +266,7 @@ fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
 }
 
 /// How often a waiter looks before it sleeps: a short run is over sooner than a thread wakes.
-const LOOKS: u32 = 200;
+const LOOKS: u32 = 8;
 
 /// Blocks until there is nothing to listen for.
 fn block(mut listen: impl FnMut() -> Option<EventListener>) {

@@ -166,10 +166,11 @@ impl Run {
     /// Why a task that has ended did not succeed.
     pub(crate) fn task_error(&self, task: TaskId) -> Option<Error> {
         match self.ended_state(task)? {
-            TaskState::Failed => self
-                .ledger()
-                .error_of(task)
-                .or_else(|| self.array_error(task)),
+            TaskState::Failed => {
+                // A statement of its own: the lock is free again before the array's errors are looked through.
+                let own = self.ledger().error_of(task);
+                own.or_else(|| self.array_error(task))
+            }
             TaskState::Skipped => Some(self.skip_error(task)),
             TaskState::Cancelled => Some(self.cancel_error(task)),
             _ => None,

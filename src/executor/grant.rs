@@ -174,7 +174,8 @@ impl Lease {
             .with(|policy, _| policy.is_current(run, self.task, self.attempt))
     }
 
-    /// Runs the body on this thread to its end, and says how it ended. A body that waits blocks the thread.
+    /// Runs the body on this thread to its end, and says how it ended. A body that waits blocks the thread; it runs in no
+    /// async runtime but the one that the calling thread has entered.
     pub fn run(&self) -> Outcome {
         match self.start() {
             Started::Ended(outcome) => outcome,

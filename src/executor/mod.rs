@@ -10,7 +10,11 @@
 //!
 //! - complete each lease it begins, exactly once, with what happened: [`Lease::run`] returns that for a body run in this
 //!   process. A lease that is dropped comes back as [`Returned::NodeLost`];
+//! - report [`Outcome::Succeeded`] only as [`Lease::run`] returned it for that very lease: dependents read what it stored;
 //! - keep a panic of a body to that body. [`Lease::run`] does;
+//! - give its nodes room for bodies that wait ([`NodeSpec::async_slots`], none by default) if its [`Offer`] has them, as
+//!   [`Offer::in_process`] does: without that room they wait for ever;
+//! - take the feed's [orders](Feed::order), also those it has no use for: what isn't taken piles up;
 //! - begin the leases of one grant one after another; [`Grant::split`] makes a second grant for someone else, if the
 //!   node has room for it. A grant that is dropped gives back what was not begun;
 //! - return from `serve`, with nothing left running on behalf of the pool, soon after the feed's
@@ -48,6 +52,8 @@ use crate::model::Result;
 use async_trait::async_trait;
 
 /// Runs tasks, somewhere. See the [module](self) for the contract.
+///
+/// The trait is declared with the `async-trait` crate: an implementation needs that crate too, and its attribute.
 #[async_trait]
 pub trait Executor: Send + Sync + 'static {
     /// What it can run: asked at every submit, so that a job it can't run is refused before anything starts.
@@ -74,7 +80,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Everything that a process can run itself.
+    /// Everything that a process can run itself. Bodies that wait need nodes with
+    /// [room for them](NodeSpec::async_slots).
     pub fn in_process() -> Self {
         Offer {
             closures: true,
@@ -96,7 +103,7 @@ impl Offer {
 pub struct NodeSpec {
     /// How many tasks may run at once, in number.
     pub slots: u32,
-    /// How many bodies may be waiting at once, besides.
+    /// How many asynchronous bodies may be waiting at once, besides those in `slots`. With 0, none ever starts.
     pub async_slots: u32,
     /// The node's GPUs, by index.
     pub gpus: Vec<u32>,

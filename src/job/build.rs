@@ -13,7 +13,7 @@ use crate::work::{
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A set of tasks and task arrays, the dependencies between them, and the values that flow along these.
 ///
@@ -51,6 +51,8 @@ pub struct Job {
     wanted: Vec<u32>,
     owners: Vec<u32>,
     kept: Vec<u32>,
+    /// Nodes whose bodies wait.
+    asynchronous: Vec<u32>,
     /// What the node being added follows.
     upstream: Vec<u32>,
     defects: Vec<Defect>,
@@ -75,6 +77,7 @@ impl Job {
             wanted: Vec::new(),
             owners: Vec::new(),
             kept: Vec::new(),
+            asynchronous: Vec::new(),
             upstream: Vec::new(),
             defects: Vec::new(),
         }
@@ -401,6 +404,7 @@ impl Job {
         self.queue_units();
         let tasks = self.len();
         Ok(FrozenJob::new(Frozen {
+            first_counts: Mutex::new(csr.in_degrees.to_vec()),
             csr,
             tag: self.tag,
             name: self.name,
@@ -430,6 +434,9 @@ impl Job {
 
     #[inline]
     fn end_node(&mut self, unit: Box<dyn Unit>) {
+        if unit.kind().asynchronous {
+            self.asynchronous.push(self.units.len() as u32);
+        }
         self.units.push(unit);
         self.edges.push_node(self.upstream.drain(..));
     }
@@ -642,12 +649,10 @@ impl Job {
 
     /// Marks what the policy must start: bodies that wait.
     fn queue_units(&mut self) {
-        for node in 0..self.units.len() {
-            if self.units[node].kind().asynchronous {
-                Queued::hide(&mut self.units[node]);
-                if let Some(array) = self.array_of(node as u32) {
-                    self.arrays[array as usize].queued = true;
-                }
+        for node in std::mem::take(&mut self.asynchronous) {
+            Queued::hide(&mut self.units[node as usize]);
+            if let Some(array) = self.array_of(node) {
+                self.arrays[array as usize].queued = true;
             }
         }
     }

@@ -3,10 +3,11 @@
 use crate::executor::Offer;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
 use crate::model::{ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId};
+use crate::sync::lock;
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A job that has been checked and made compact: run it as often as you like, also at the same time.
 ///
@@ -34,6 +35,8 @@ pub(crate) struct Frozen {
     pub(crate) name: String,
     pub(crate) policy: FailurePolicy,
     pub(crate) csr: Csr,
+    /// What the first run counts down, laid out with the rest so that running begins at once. Later runs copy it anew.
+    pub(crate) first_counts: Mutex<Vec<u32>>,
     pub(crate) units: Box<[Box<dyn Unit>]>,
     /// In the order of their nodes, and of their elements.
     pub(crate) arrays: Box<[ArrayPart]>,
@@ -144,6 +147,16 @@ impl IntoFrozen for &FrozenJob {
 }
 
 impl Frozen {
+    /// How many predecessors each node of a new run waits for.
+    pub(crate) fn take_counts(&self) -> Vec<u32> {
+        let first = std::mem::take(&mut *lock(&self.first_counts));
+        if first.is_empty() {
+            self.csr.in_degrees.to_vec()
+        } else {
+            first
+        }
+    }
+
     pub(crate) fn array_of_node(&self, node: u32) -> Option<usize> {
         array_of_node(&self.arrays, node)
     }

@@ -58,11 +58,12 @@ pub enum ErrorKind {
     TaskSkipped,
     /// The task or run was cancelled.
     Cancelled,
-    /// The pool is closed.
+    /// The pool is closed, or was closed before the task or run had ended.
     PoolClosed,
     /// A task waited for itself, or for one that can't end before it does.
     WouldDeadlock,
-    /// The output was freed after its last dependent; mark its task with `keep()`.
+    /// The output was freed after its last dependent; keep it with [`Job::keep`](crate::Job::keep) or
+    /// [`Task::keep`](crate::Task::keep).
     OutputFreed,
     /// The handle belongs to another job, or the index is not in the array.
     UnknownTask,
@@ -105,6 +106,9 @@ impl Error {
     }
 
     /// The first error of type `E` in the chain of causes: what the body returned, as it was.
+    ///
+    /// An error that a body wrapped in `anyhow::Error` is found only if it lies under a `context(..)`: anyhow hides the
+    /// type of the outermost one.
     pub fn cause<E: StdError + 'static>(&self) -> Option<&E> {
         let mut next: Option<&(dyn StdError + 'static)> = self.source();
         while let Some(error) = next {

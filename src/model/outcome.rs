@@ -63,7 +63,7 @@ pub struct Counts {
     pub total: u64,
     /// Ended well.
     pub succeeded: u64,
-    /// Ended with an error.
+    /// Ended with an error or a panic.
     pub failed: u64,
     /// Never ran because of another.
     pub skipped: u64,

@@ -5,8 +5,8 @@
 //! *leaves* before the next body: two plain stores and one load. The engine *closes* the gate by raising the signal
 //! and waiting until no lane is inside. It waits for nanoseconds of our own code, never for a body.
 //!
-//! The closer holds the engine's lock, and a lane learns the signal only under it. A lane that finds the signal changed stays outside and takes that lock, so
-//! that it goes on only when the engine is done, and sees what the engine did.
+//! The closer holds the engine's lock, and a lane learns the signal only under it. A lane that finds the signal changed
+//! stays outside and takes that lock, so that it goes on only when the engine is done, and sees what the engine did.
 
 use super::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::{heavy, light};

@@ -55,7 +55,8 @@ pub struct Fallible<F>(F);
 #[derive(Clone, Copy, Debug)]
 pub struct Asynchronous<F>(F);
 
-/// Wraps a body that returns a `Result`: an `Err` is the task's failure, and its error the cause.
+/// Wraps a body that returns a `Result`: an `Err` is the task's failure, and its error the cause. The error is of any type
+/// that converts into a [`BoxError`]: one that implements [`Error`](std::error::Error), a `String`, or `anyhow::Error`.
 ///
 /// ```
 /// # let mut job = batchyard::Job::new("fallible");
@@ -70,8 +71,8 @@ pub fn fallible<F>(body: F) -> Fallible<F> {
 
 /// Wraps a body that returns a future of a `Result`.
 ///
-/// A future outlives the call that made it, so the body gets its inputs owned (a clone each; use `Arc` for large
-/// ones), and an owned [`Context`] if it asks for one. While it waits it holds one of its node's slots for
+/// A future outlives the call that made it, so the body gets its inputs owned (a clone each, and an array as a `Vec`; use
+/// `Arc` for large ones), and an owned [`Context`] if it asks for one. While it waits it holds one of its node's slots for
 /// asynchronous tasks and no thread. When it is cancelled the future is dropped at its next `await`.
 ///
 /// ```

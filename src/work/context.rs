@@ -76,7 +76,8 @@ impl Context {
     /// Calls `body` with this worker's own state of type `T` in this run, which `init` makes at the first call.
     ///
     /// A worker is one thread of the executor. The state is dropped when the run ends. If `init` or `body` panics,
-    /// the state is dropped, and the next call makes it anew.
+    /// the state is dropped, and the next call makes it anew. While `body` has the state, a call inside it for the same `T`
+    /// makes another.
     ///
     /// ```
     /// # use batchyard::{Context, Job};

@@ -1,8 +1,9 @@
 //! The outputs of one run, in one allocation laid out when the job was built.
 //!
 //! This is the crate's unsafe file. Every function here that reads or writes a value relies on one promise, kept by
-//! the engine: *a value is put once, by the holder of the task's attempt, before any dependent begins; and it is
-//! read only by dependents and by holders of a pin.* Jobs hand out [`Slot`]s and runs are made from jobs, so a slot
+//! the engine: *a value is put by the holder of the task's current attempt, before any dependent begins; and it is
+//! read only by dependents and by holders of a pin.* (It is put again only by a later attempt, when the one before was lost
+//! between storing and reporting; nobody has read it then.) Jobs hand out [`Slot`]s and runs are made from jobs, so a slot
 //! always fits the storage it is used with.
 //!
 //! A value whose type needs dropping is *owned*: a counter beside it says how many still want it. It is dropped when

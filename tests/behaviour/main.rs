@@ -6,9 +6,12 @@
     reason = "the helpers of tests may panic, too; clippy.toml allows it only in the tests themselves"
 )]
 
+mod arrays;
+mod asynchronous;
 mod cancel;
 mod edges_of_use;
 mod errors;
+mod failures;
 mod graph;
 mod pools;
 mod values;

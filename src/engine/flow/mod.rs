@@ -98,12 +98,7 @@ impl Flow {
         Flow {
             gate: Gate::default(),
             values: Values::new(job.layout),
-            words: job
-                .csr
-                .in_degrees
-                .iter()
-                .map(|&count| Word::new(count))
-                .collect(),
+            words: job.take_counts().into_iter().map(Word::new).collect(),
             arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
             unfinished: AtomicU64::new(job.tasks),
             crew: RwLock::default(),

@@ -22,6 +22,8 @@ const ASYNC_SLOTS_PER_THREAD: u32 = 64;
 /// runtime in which the executor was made, if it was made in one, else on one of its own, started with the first such
 /// body. (A current-thread runtime would stand still with a thread that blocks in [`Run::wait`](crate::Run::wait).)
 ///
+/// The first executor made puts a panic hook before that of the process, which it calls: errors name the place of a panic.
+///
 /// ```
 /// use batchyard::{Pool, ThreadExecutor};
 ///

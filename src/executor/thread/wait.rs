@@ -67,7 +67,7 @@ impl WaitingBodies {
         }
     }
 
-    /// Drops every future, and the runtime if it is ours, without waiting.
+    /// Has every future dropped at its next `await`, without waiting for it.
     pub(super) fn shut_down(&self) {
         lock(&self.handles)
             .drain()
