@@ -33,7 +33,7 @@ pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Waiting};
 pub use work::{
     All, AnyFunction, Argument, Array, Asynchronous, Body, Context, EachInput, EachInputs, Element,
-    Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, TaskRef, all,
+    Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,
     asynchronous, fallible,
 };
 

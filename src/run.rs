@@ -2,7 +2,7 @@
 
 use crate::engine::{self, forbids_waiting, waiting};
 use crate::model::{Counts, Error, ErrorKind, Result, TaskId, TaskState};
-use crate::work::{Output, OutputOf, Stored};
+use crate::work::{Output, OutputOf, Selector, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
 use std::pin::Pin;
@@ -80,8 +80,8 @@ impl Run {
     ///
     /// # Errors
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
-    pub fn cancel_task(&self, task: impl Into<TaskId>) -> Result<u64> {
-        let task = self.known(task.into())?;
+    pub fn cancel_task(&self, task: impl Into<Selector>) -> Result<u64> {
+        let task = self.known(task)?;
         Ok(self
             .run
             .engine()
@@ -92,8 +92,8 @@ impl Run {
     ///
     /// # Errors
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
-    pub fn cancel_subtree(&self, task: impl Into<TaskId>) -> Result<u64> {
-        let tasks = engine::Policy::subtree(&self.run, self.known(task.into())?);
+    pub fn cancel_subtree(&self, task: impl Into<Selector>) -> Result<u64> {
+        let tasks = engine::Policy::subtree(&self.run, self.known(task)?);
         Ok(self
             .run
             .engine()
@@ -104,8 +104,8 @@ impl Run {
     ///
     /// # Errors
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
-    pub fn state(&self, task: impl Into<TaskId>) -> Result<TaskState> {
-        Ok(self.run.state(self.known(task.into())?))
+    pub fn state(&self, task: impl Into<Selector>) -> Result<TaskState> {
+        Ok(self.run.state(self.known(task)?))
     }
 
     /// How many tasks stand where: exact once the run has ended, and at most a few tasks behind before.
@@ -129,12 +129,11 @@ impl Run {
         self
     }
 
-    fn known(&self, task: TaskId) -> Result<TaskId> {
-        if self.run.job().locate(task).is_some() {
-            Ok(task)
-        } else {
-            Err(unknown_task(&self.run))
-        }
+    fn known(&self, task: impl Into<Selector>) -> Result<TaskId> {
+        let Selector { job, task } = task.into();
+        let own = job.is_none_or(|job| job == self.run.job().tag);
+        let known = task.filter(|&task| own && self.run.job().locate(task).is_some());
+        known.ok_or_else(|| unknown_task(&self.run))
     }
 }
 

@@ -172,7 +172,7 @@ impl Frozen {
     /// The node that a task is, or is an element of, and its index there.
     pub(crate) fn locate(&self, task: TaskId) -> Option<(u32, u32)> {
         if !task.is_element() {
-            return Some((task.0, 0));
+            return ((task.0 as usize) < self.units.len()).then_some((task.0, 0));
         }
         let part = &self.arrays[self.array_of_element(task.number())?];
         Some((part.node, task.0 - (ELEMENT | part.first)))

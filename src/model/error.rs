@@ -32,6 +32,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     message: String,
@@ -39,7 +40,7 @@ struct Inner {
     task: Option<String>,
     attempt: Option<u32>,
     defects: Vec<Defect>,
-    source: Option<BoxError>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// What kind of thing went wrong.
@@ -162,15 +163,13 @@ impl Error {
     }
 
     pub(crate) fn caused_by(mut self, source: impl Into<BoxError>) -> Self {
-        self.edit(|inner| inner.source = Some(source.into()));
+        self.edit(|inner| inner.source = Some(Arc::from(source.into())));
         self
     }
 
-    /// Errors are edited only while they are being made, before anyone else holds them.
+    /// Errors that others hold too are left to them.
     fn edit(&mut self, change: impl FnOnce(&mut Inner)) {
-        if let Some(inner) = Arc::get_mut(&mut self.0) {
-            change(inner);
-        }
+        change(Arc::make_mut(&mut self.0));
     }
 }
 

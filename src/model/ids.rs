@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Set in the id of a task that is an element of an array.
 pub(crate) const ELEMENT: u32 = 1 << 31;
@@ -46,12 +46,12 @@ impl fmt::Debug for TaskId {
 /// name, since sealed traits mention it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[doc(hidden)]
-pub struct JobTag(u32);
+pub struct JobTag(u64);
 
 impl JobTag {
-    /// A tag no other living job has. (It wraps after four billion jobs.)
+    /// A tag no other job of this process has.
     pub(crate) fn unique() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         JobTag(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }

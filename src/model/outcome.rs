@@ -58,6 +58,7 @@ impl fmt::Display for TaskState {
 
 /// How many tasks of a run stand where. Every element of an array counts as a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Counts {
     /// All tasks of the job.
     pub total: u64,

@@ -19,7 +19,8 @@ use std::pin::Pin;
 #[diagnostic::on_unimplemented(
     message = "this can't be the body of a task with these inputs",
     note = "a body takes a reference to each input, with the types written out: `|a: &u64, b: &[f32]| ..`, and may take a `&Context` before them",
-    note = "wrap a body that returns a `Result` in `fallible(..)`, one that returns a future in `asynchronous(..)`"
+    note = "wrap a body that returns a `Result` in `fallible(..)`, one that returns a future of a `Result` in `asynchronous(..)`: the latter gets its inputs owned",
+    note = "what it captures and what it returns must be `Send + Sync + 'static`"
 )]
 pub trait Body<A: Args, M>: Send + Sync + 'static {
     /// What the task's dependents and `run.output` read.

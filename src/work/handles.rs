@@ -32,6 +32,15 @@ pub struct TaskRef {
     pub(crate) node: u32,
 }
 
+/// Which task of a run is meant: a handle, a whole array, an element, or a [`TaskId`] of the run's job.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Selector {
+    /// Ids don't say which job they are of.
+    pub(crate) job: Option<JobTag>,
+    /// None for an index outside its array.
+    pub(crate) task: Option<TaskId>,
+}
+
 impl<T> Handle<T> {
     /// The task's id.
     pub fn id(&self) -> TaskId {
@@ -111,20 +120,8 @@ impl<T> std::fmt::Debug for Element<T> {
     }
 }
 
-macro_rules! into_task_ref_and_id {
+macro_rules! references {
     ($($name:ident),*) => {$(
-        impl<T> From<$name<T>> for TaskId {
-            fn from(handle: $name<T>) -> Self {
-                handle.id()
-            }
-        }
-
-        impl<T> From<&$name<T>> for TaskId {
-            fn from(handle: &$name<T>) -> Self {
-                handle.id()
-            }
-        }
-
         impl<T> From<$name<T>> for TaskRef {
             fn from(handle: $name<T>) -> Self {
                 TaskRef { job: handle.job, node: handle.node }
@@ -133,10 +130,40 @@ macro_rules! into_task_ref_and_id {
 
         impl<T> From<&$name<T>> for TaskRef {
             fn from(handle: &$name<T>) -> Self {
-                TaskRef { job: handle.job, node: handle.node }
+                (*handle).into()
+            }
+        }
+
+        impl<T> From<$name<T>> for Selector {
+            fn from(handle: $name<T>) -> Self {
+                Selector { job: Some(handle.job), task: Some(handle.id()) }
+            }
+        }
+
+        impl<T> From<&$name<T>> for Selector {
+            fn from(handle: &$name<T>) -> Self {
+                (*handle).into()
             }
         }
     )*};
 }
 
-into_task_ref_and_id!(Handle, Array);
+references!(Handle, Array);
+
+impl<T> From<Element<T>> for Selector {
+    fn from(element: Element<T>) -> Self {
+        Selector {
+            job: Some(element.array.job),
+            task: element.id(),
+        }
+    }
+}
+
+impl From<TaskId> for Selector {
+    fn from(task: TaskId) -> Self {
+        Selector {
+            job: None,
+            task: Some(task),
+        }
+    }
+}

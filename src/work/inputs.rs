@@ -35,6 +35,10 @@ pub trait EachInput: sealed::Sealed {
 }
 
 /// All inputs of a task: `()`, one [`Input`], or a tuple of up to six.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be the inputs of a task",
+    note = "pass handles by reference: `()`, `&handle`, `&array`, or a tuple of up to six of these"
+)]
 pub trait Inputs: sealed::Sealed {
     #[doc(hidden)]
     type Args: Args;
@@ -47,6 +51,10 @@ pub trait Inputs: sealed::Sealed {
 }
 
 /// All inputs of an element-wise array: an [`Array`], or a tuple that begins with one, which gives the length.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be the inputs of an element-wise array",
+    note = "pass `&array`, or a tuple that begins with one: `(&array, &handle, all(&other))`"
+)]
 pub trait EachInputs: sealed::Sealed {
     #[doc(hidden)]
     type Args: Args;

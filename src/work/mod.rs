@@ -15,7 +15,7 @@ mod values;
 pub use body::{Asynchronous, Body, Fallible, asynchronous, fallible};
 pub use context::Context;
 pub use function::{AnyFunction, Argument, Function, Registry};
-pub use handles::{Array, Element, Handle, TaskRef};
+pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 

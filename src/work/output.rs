@@ -17,6 +17,10 @@ pub struct Output<T: ?Sized + Stored> {
 }
 
 /// What outputs can be read of: `&Handle<T>`, `&Array<T>` (as a slice), or an [`Element`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no output to read",
+    note = "pass `&handle`, `&array` or `array.at(index)`"
+)]
 pub trait OutputOf: sealed::Sealed {
     /// What is read.
     type Value: ?Sized + Stored;

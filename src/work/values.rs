@@ -50,13 +50,15 @@ impl<T> Slot<T> {
     }
 
     fn counter_offset(self, index: usize, len: usize) -> usize {
-        self.at as usize * UNIT - counters_size::<T>(len) + index * size_of::<AtomicU32>()
+        let counters = counters_size::<T>(len).unwrap_or_default(); // checked when it was laid out
+        self.at as usize * UNIT - counters + index * size_of::<AtomicU32>()
     }
 }
 
 /// What the counters of `len` values take, padded so that the values after them are aligned.
-fn counters_size<T>(len: usize) -> usize {
-    (len * size_of::<AtomicU32>()).next_multiple_of(align::<T>())
+fn counters_size<T>(len: usize) -> Option<usize> {
+    len.checked_mul(size_of::<AtomicU32>())?
+        .checked_next_multiple_of(align::<T>())
 }
 
 fn align<T>() -> usize {
@@ -90,18 +92,20 @@ impl Layout {
             });
         }
         let counters = if Slot::<T>::OWNED {
-            counters_size::<T>(len)
+            counters_size::<T>(len)?
         } else {
             0
         };
-        let start = self.size.next_multiple_of(align::<T>()) + counters;
-        let values = size_of::<T>().checked_mul(len)?.next_multiple_of(UNIT);
-        let end = start.checked_add(values)?;
-        let at = u32::try_from(start / UNIT).ok()?;
-        *self = Layout {
-            size: end,
-            align: self.align.max(align::<T>()),
-        };
+        let aligned = self.size.checked_next_multiple_of(align::<T>())?;
+        let start = aligned.checked_add(counters)?;
+        let values = size_of::<T>().checked_mul(len)?;
+        let end = start.checked_add(values)?.checked_next_multiple_of(UNIT)?;
+        let align = self.align.max(align::<T>());
+        // What fits the limit has an address: a run can be given its storage.
+        u32::try_from(end / UNIT).ok()?;
+        Memory::from_size_align(end, align).ok()?;
+        let at = (start / UNIT) as u32;
+        *self = Layout { size: end, align };
         Some(Slot {
             at,
             value: PhantomData,
@@ -224,7 +228,13 @@ impl Values {
 
     /// Keeps a value from being dropped until it is released once more; `false` when it is already gone.
     pub(crate) fn pin<T>(&self, slot: Slot<T>, index: usize, len: usize) -> bool {
-        let more = |count| (count != 0).then_some(count + 1);
+        let more = |count: u32| {
+            if count == 0 {
+                None
+            } else {
+                count.checked_add(1)
+            }
+        };
         !Slot::<T>::OWNED
             || self
                 .counter(slot, index, len)
@@ -335,7 +345,8 @@ mod tests {
     #[test]
     fn more_than_thirty_two_gibibytes_are_refused() {
         let mut layout = Layout::default();
-        assert!(layout.add::<[u8; 1 << 30]>(33).is_some());
-        assert!(layout.add::<u8>(1).is_none());
+        assert!(layout.add::<[u8; 1 << 30]>(31).is_some());
+        assert!(layout.add::<[u8; 1 << 30]>(1).is_none());
+        assert!(layout.add::<u8>(1).is_some());
     }
 }

@@ -479,20 +479,25 @@ impl Shift<'_> {
     /// Moves to the next elements of the piece that have not ended, at most `span` of them. Returns whether there are any.
     fn select_span(&self, array: usize, span: u32) -> bool {
         let (lane, progress) = (self.lane, &self.lane.shared.progress);
-        let rest = progress.cursor.load(Ordering::Relaxed)..lane.piece_end.get();
         let state = self.flow.array(array);
-        let next = if state.is_touched() {
-            state.pending(rest.clone()).next()
-        } else {
-            Some(rest.clone())
-        };
-        let Some(next) = next.filter(|next| !next.is_empty()) else {
-            lane.piece_end.set(rest.start);
-            return false;
-        };
-        if next.start != rest.start {
+        let next = loop {
+            let rest = progress.cursor.load(Ordering::Relaxed)..lane.piece_end.get();
+            let next = if state.is_touched() {
+                state.pending(rest.clone()).next()
+            } else {
+                Some(rest.clone())
+            };
+            let Some(next) = next.filter(|next| !next.is_empty()) else {
+                lane.piece_end.set(rest.start);
+                return false;
+            };
+            if next.start == rest.start {
+                break next;
+            }
+            // Settling may be the lane's way to the gate's new signal, with which nothing would tell it any more that the
+            // engine has ended some of these, too: so it looks again.
             self.settle(array, |progress| progress.skip_to(next.start));
-        }
+        };
         // Whoever watches hears of each element at once.
         let span = if state.is_watched() { 1 } else { span };
         lane.end.set(next.end.min(next.start.saturating_add(span)));

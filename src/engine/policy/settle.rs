@@ -2,7 +2,7 @@
 
 use super::{Effects, Policy, Run};
 use crate::graph::node_of;
-use crate::model::{BoxError, Error, ErrorKind, Panic, TaskId, TaskState};
+use crate::model::{BoxError, Error, ErrorKind, TaskId, TaskState};
 use event_listener::EventListener;
 use std::ops::Range;
 
@@ -117,12 +117,7 @@ impl Policy {
         cause: BoxError,
         effects: &mut Effects,
     ) {
-        let message = if cause.is::<Panic>() {
-            "panicked"
-        } else {
-            "failed"
-        };
-        let error = Error::new(ErrorKind::TaskFailed, message)
+        let error = Error::new(ErrorKind::TaskFailed, "failed")
             .in_job(run.name())
             .of_task(run.label(task))
             .on_attempt(attempt)
