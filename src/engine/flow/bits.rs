@@ -38,12 +38,13 @@ impl Bits {
         }
     }
 
-    /// The maximal ranges inside `range` whose bits are not set.
+    /// The maximal ranges inside `range` whose bits are not set; none of them is empty, also while bits are being set.
     pub(crate) fn unset(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
         let mut at = range.start;
         std::iter::from_fn(move || {
             let start = (at..range.end).find(|&index| !self.get(index))?;
-            at = (start..range.end)
+            // Looked at once: set meanwhile, its bit would make the range empty, and hide those after it.
+            at = (start + 1..range.end)
                 .find(|&index| self.get(index))
                 .unwrap_or(range.end);
             Some(start..at)

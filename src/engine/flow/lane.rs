@@ -393,9 +393,10 @@ impl Shift<'_> {
         let unit = &self.nodes.units[node as usize];
         match unit.call(&self.call) {
             Step::Done { release } => {
+                // Counted first: whoever sees that the task has ended finds it counted.
+                self.progress.count(1);
                 let watched = word.succeed();
                 self.nodes.fire(node, &mut Here(self));
-                self.progress.count(1);
                 self.lane.shared.turnstile.leave();
                 if release {
                     unit.release(&self.flow.values, 0);
@@ -579,7 +580,8 @@ impl Shift<'_> {
 
     /// Tells the run what has succeeded; the last one to do so finds it finished.
     fn report(&self) {
-        if self.flow.report(self.lane.shared.take_unreported()) {
+        let shared = &*self.lane.shared;
+        if shared.unreported() > 0 && self.flow.report_of(std::iter::once(shared)) {
             self.engine.finished();
         }
     }

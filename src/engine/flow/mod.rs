@@ -199,12 +199,21 @@ impl Flow {
         ended > 0 && self.unfinished.fetch_sub(ended, Ordering::AcqRel) == ended
     }
 
-    /// Tasks that have not ended. It may be behind what lanes report meanwhile, and is never ahead: what they have
-    /// reported is read first, so that no success is taken off twice.
+    /// Takes over what lanes have not reported, and reports it, while nobody counts: see [`unfinished`](Self::unfinished).
+    /// Returns whether no task is left.
+    pub(crate) fn report_of<'a>(&self, lanes: impl Iterator<Item = &'a LaneShared>) -> bool {
+        let _nobody_counts = read(&self.crew);
+        self.report(lanes.map(LaneShared::take_unreported).sum())
+    }
+
+    /// Tasks that have not ended, to the last one. The lock keeps lanes from reporting between the two looks, which would
+    /// have their successes counted twice or not at all.
     pub(crate) fn unfinished(&self) -> u64 {
-        let unfinished = self.unfinished.load(Ordering::Acquire);
-        let unreported: u64 = read(&self.crew).iter().map(|lane| lane.unreported()).sum();
-        unfinished.saturating_sub(unreported)
+        let crew = write(&self.crew);
+        let unreported: u64 = crew.iter().map(|lane| lane.unreported()).sum();
+        self.unfinished
+            .load(Ordering::Acquire)
+            .saturating_sub(unreported)
     }
 
     /// A lane begins to work on the run.
@@ -240,8 +249,7 @@ impl Flow {
             .iter()
             .filter_map(|lane| lane.settle(self, sink))
             .collect();
-        let unreported: u64 = crew.iter().map(|lane| lane.take_unreported()).sum();
-        (completed, self.report(unreported))
+        (completed, self.report_of(crew.iter().map(|lane| &**lane)))
     }
 }
 

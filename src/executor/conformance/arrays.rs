@@ -51,6 +51,7 @@ pub(super) fn diamond(t: &Trial) {
         job.keep(right);
         let run = t.submit(&pool, job);
         t.same(*t.ok(run.output(&bottom).wait()), 4);
+        t.ok(run.wait());
         t.same(run.counts().succeeded, 4);
         t.same(*t.ok(run.output(right.at(0)).wait()), 4);
     }
