@@ -17,8 +17,9 @@ pub use executor::ThreadExecutor;
 pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
-    BoxError, Counts, Defect, DefectKind, Error, ErrorKind, FailurePolicy, Name, Panic, Result,
-    TaskId, TaskState,
+    Attempt, AttemptEnd, Backoff, BoxError, Counts, Defect, DefectKind, Error, ErrorKind,
+    FailurePolicy, MaxRetries, Name, Panic, Permanent, Result, RetryIf, Returned, TaskId,
+    TaskSettings, TaskState,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

@@ -54,7 +54,7 @@ pub enum Close {
 impl Pool {
     /// A pool on any executor, or a `Box<dyn Executor>`, which is served from now on by a thread of the pool's own.
     pub fn new(executor: impl Executor) -> Self {
-        let engine = Arc::new(Engine::default());
+        let engine = Engine::new();
         let executor: Arc<dyn Executor> = Arc::new(executor);
         let server = Server::start(executor.clone(), engine.clone());
         Pool {

@@ -1,7 +1,7 @@
 //! The façade's second half: runs, and what comes out of them.
 
 use crate::engine::{self, forbids_waiting, waiting};
-use crate::model::{Counts, Error, ErrorKind, Result, TaskId, TaskState};
+use crate::model::{Attempt, Counts, Error, ErrorKind, Result, TaskId, TaskState};
 use crate::work::{Output, OutputOf, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
@@ -113,6 +113,15 @@ impl Run {
     /// The failures so far, in the order in which they happened.
     pub fn failures(&self) -> Vec<Error> {
         self.run.failures()
+    }
+
+    /// The attempts of a task that are on record: those of tasks that failed, were lost, or were tried again. A success
+    /// at the first attempt leaves no trace.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn attempts(&self, task: impl Into<TaskId>) -> Result<Vec<Attempt>> {
+        Ok(self.run.attempts(self.known(task.into())?))
     }
 
     /// Whether every task has ended.

@@ -1,5 +1,6 @@
 //! What the policy decided and others must carry out, once its lock is free.
 
+use super::policy::Time;
 use super::{Engine, Run};
 use event_listener::Event;
 use std::sync::Arc;
@@ -7,6 +8,10 @@ use std::sync::Arc;
 /// Collected under the engine's lock, applied after it.
 #[derive(Default)]
 pub(crate) struct Effects {
+    /// The time at which it was asked.
+    pub(crate) now: Time,
+    /// A timer was set.
+    pub(crate) retime: bool,
     /// There may be work to take.
     pub(crate) wake: bool,
     /// There will be none any more.
@@ -24,6 +29,13 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
+    pub(super) fn at(now: Time) -> Self {
+        Effects {
+            now,
+            ..Effects::default()
+        }
+    }
+
     pub(super) fn apply(self, engine: &Engine) {
         for (run, node, index) in &self.release {
             run.release(*node, *index);
@@ -35,6 +47,9 @@ impl Effects {
         self.ended.iter().for_each(|run| run.announce_end());
         if self.changed || !self.ended.is_empty() {
             notify(&engine.changed);
+        }
+        if self.retime {
+            engine.clock.wind(&engine.me);
         }
         if self.wake_all {
             engine.bell.ring_all();

@@ -3,9 +3,9 @@
 use super::Engine;
 use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
-use super::policy::Ledger;
+use super::policy::{Failure, Ledger, RunRank, Time};
 use crate::job::Frozen;
-use crate::model::{BoxError, Counts, ELEMENT, Error, ErrorKind, TaskId, TaskState};
+use crate::model::{Attempt, BoxError, Counts, ELEMENT, Error, ErrorKind, TaskId, TaskState};
 use crate::sync::lock;
 use crate::work::{Host, LanePass, Locals, Values};
 use event_listener::Event;
@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub(crate) struct Run {
     flow: Flow,
     engine: Arc<Engine>,
+    rank: RunRank,
+    submitted: Time,
     ledger: Mutex<Ledger>,
     locals: Locals,
     ended: AtomicBool,
@@ -24,8 +26,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(job: Arc<Frozen>, engine: Arc<Engine>) -> Self {
+    pub(super) fn new(job: Arc<Frozen>, engine: Arc<Engine>, seq: u64) -> Self {
         Run {
+            rank: RunRank::new(job.priority, seq),
+            submitted: engine.now(),
             flow: Flow::new(job),
             engine,
             ledger: Mutex::default(),
@@ -45,6 +49,25 @@ impl Run {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Its place among the pool's runs. Unique in the pool.
+    pub(crate) fn rank(&self) -> RunRank {
+        self.rank
+    }
+
+    pub(super) fn seq(&self) -> u64 {
+        self.rank.seq()
+    }
+
+    /// When it was submitted.
+    pub(super) fn submitted(&self) -> Time {
+        self.submitted
+    }
+
+    /// The attempts of a task that are on record.
+    pub(crate) fn attempts(&self, task: TaskId) -> Vec<Attempt> {
+        self.ledger().attempts_of(task)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -283,11 +306,11 @@ impl Host for Run {
         })
     }
 
-    fn is_cancelled(&self, task: TaskId, attempt: u32) -> bool {
+    fn is_cancelled(&self, task: TaskId, leased: Option<u32>) -> bool {
         if self.has_ended() || self.ended_state(task).is_some() {
             return true;
         }
-        attempt > 1 && !self.ask(|policy, _| policy.is_current(self, task, attempt))
+        leased.is_some_and(|attempt| !self.ask(|policy, _| policy.is_current(self, task, attempt)))
     }
 
     fn job_name(&self) -> &str {
@@ -309,7 +332,8 @@ impl Host for Run {
 
 impl Supervisor for Run {
     fn failed(&self, task: TaskId, cause: BoxError) {
-        self.ask(|policy, effects| policy.lane_failed(self, task, cause, effects));
+        let failure = Failure::of_body(cause, self.flow.job.settings_of(task));
+        self.ask(|policy, effects| policy.lane_failed(self, task, failure, effects));
     }
 
     fn queue_node(&self, node: u32) {

@@ -1,7 +1,7 @@
 //! What a node is given to do, and the attempts that are begun from it.
 
-use crate::engine::{Charge, Item, LeaseKey, Outcome, Returned, Taken, TakenWork};
-use crate::model::{BoxError, Panic, TaskId};
+use crate::engine::{Charge, Item, LeaseKey, Outcome, Taken, TakenWork};
+use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::atomic::AtomicU32;
 use crate::work::{Call, Host, Later, Step};
 use std::cell::Cell;
@@ -50,7 +50,10 @@ impl Grant {
                 continue;
             };
             let run = self.charge.run();
-            if let Some(attempt) = run.engine().with(|policy, _| policy.begin(run, task)) {
+            if let Some(attempt) = run
+                .engine()
+                .with(|policy, effects| policy.begin(run, task, effects))
+            {
                 self.charge.set_task(task);
                 return Some(Lease {
                     charge: self.charge.clone(),
@@ -194,8 +197,9 @@ impl Lease {
     fn report(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.completed, true) {
             let run = self.charge.run();
+            let ended = outcome.judged(run.job().settings_of(self.task));
             run.engine().with(|policy, effects| {
-                policy.complete(run, self.task, self.attempt, outcome, effects)
+                policy.complete(run, self.task, self.attempt, ended, effects)
             });
         }
     }

@@ -38,7 +38,8 @@ mod grant;
 #[cfg(feature = "thread")]
 mod thread;
 
-pub use crate::engine::{Outcome, Returned};
+pub use crate::engine::Outcome;
+pub use crate::model::Returned;
 pub use feed::{Feed, Node, Order};
 pub use grant::{Grant, Lease, LeaseId};
 #[cfg(feature = "thread")]

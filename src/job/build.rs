@@ -4,7 +4,7 @@ use super::frozen::{ArrayPart, Frozen, FrozenJob, array_of_node, element_wise_ed
 use super::task::Task;
 use crate::graph::{Csr, Dependency, Edges, Graph, GraphSource};
 use crate::model::{
-    Defect, DefectKind, Error, FailurePolicy, JobTag, MAX_INDEX, Name, Panic, Result,
+    Defect, DefectKind, Error, FailurePolicy, JobTag, MAX_INDEX, Name, Panic, Result, TaskSettings,
 };
 use crate::work::{
     Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Queued, Ref, Slot, TaskRef, Unit,
@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// A set of tasks and task arrays, the dependencies between them, and the values that flow along these.
 ///
@@ -28,7 +29,8 @@ use std::sync::{Arc, OnceLock};
 /// let squares = job.map("square", 1..=10u64, |n: &u64| n * n);
 /// let sum = job.reduce("sum", &squares, |all: &[u64]| all.iter().sum::<u64>());
 ///
-/// let run = Pool::new(ThreadExecutor::new(2)?).submit(job)?;
+/// let pool = Pool::new(ThreadExecutor::new(2)?);
+/// let run = pool.submit(job)?;
 /// assert_eq!(*run.output(&sum).wait()?, 385);
 /// # Ok::<(), batchyard::Error>(())
 /// ```
@@ -37,6 +39,9 @@ pub struct Job {
     name: String,
     policy: FailurePolicy,
     priority: i32,
+    time_limit: Option<Duration>,
+    defaults: TaskSettings,
+    settings: HashMap<u32, TaskSettings>,
     edges: Edges,
     units: Vec<Box<dyn Unit>>,
     arrays: Vec<ArrayPart>,
@@ -63,6 +68,9 @@ impl Job {
             name: name.into(),
             policy: FailurePolicy::default(),
             priority: 0,
+            time_limit: None,
+            defaults: TaskSettings::default(),
+            settings: HashMap::new(),
             edges: Edges::default(),
             units: Vec::new(),
             arrays: Vec::new(),
@@ -140,6 +148,9 @@ impl Job {
         self.by_name
             .extend(task.after_named.into_iter().map(|name| (node, name)));
         self.kept.extend(task.keep.then_some(node));
+        if task.settings != TaskSettings::default() {
+            self.settings.insert(node, task.settings);
+        }
         let slot = self.place(node, 1);
         self.end_node((task.unit)(slot));
         Handle {
@@ -294,6 +305,27 @@ impl Job {
         self.policy = policy;
     }
 
+    /// What the settings of its tasks are, where these set nothing themselves.
+    pub fn defaults(&mut self, settings: TaskSettings) {
+        self.defaults = settings.or(&self.defaults);
+    }
+
+    /// Sets when and how often a task, or each element of an array, may run. What was set before is kept where this
+    /// sets nothing.
+    pub fn configure(&mut self, task: impl Into<TaskRef>, settings: TaskSettings) {
+        let task = task.into();
+        if self.knows(task.node, task) {
+            let before = self.settings.remove(&task.node).unwrap_or_default();
+            self.settings.insert(task.node, settings.or(&before));
+        }
+    }
+
+    /// How long the whole job may take from its submission. What has not ended then is cancelled, and the run ends with
+    /// [`ErrorKind::TimedOut`](crate::ErrorKind::TimedOut). Default: no limit. (Azure Batch: `maxWallClockTime` of a job.)
+    pub fn time_limit(&mut self, limit: Duration) {
+        self.time_limit = Some(limit);
+    }
+
     /// Which of a pool's jobs go first: those of higher priority. A more urgent job overtakes within one task of each
     /// worker; it interrupts none. Default 0. (Azure Batch: job priority, from -1000 to 1000; here any number.)
     pub fn priority(&mut self, priority: i32) {
@@ -359,6 +391,9 @@ impl Job {
         let mut csr = self.edges.freeze().map_err(|_| self.too_many())?;
         self.count_conditions(&mut csr);
         self.count_wanted();
+        self.settings
+            .values_mut()
+            .for_each(|settings| *settings = std::mem::take(settings).or(&self.defaults));
         self.queue_units();
         let tasks = self.len();
         Ok(FrozenJob::new(Frozen {
@@ -373,6 +408,9 @@ impl Job {
             owners: self.owners,
             labels: self.labels,
             priority: self.priority,
+            time_limit: self.time_limit,
+            defaults: self.defaults,
+            settings: self.settings,
             reverse: OnceLock::new(),
         }))
     }
@@ -599,10 +637,15 @@ impl Job {
         }
     }
 
-    /// Marks what the policy must start: bodies that wait.
+    /// Marks what the policy must start: bodies that wait, and tasks whose settings need it.
     fn queue_units(&mut self) {
         for node in 0..self.units.len() {
-            if self.units[node].kind().asynchronous {
+            let plain = self
+                .settings
+                .get(&(node as u32))
+                .unwrap_or(&self.defaults)
+                .is_plain();
+            if !plain || self.units[node].kind().asynchronous {
                 Queued::hide(&mut self.units[node]);
                 if let Some(array) = self.array_of(node as u32) {
                     self.arrays[array as usize].queued = true;

@@ -2,11 +2,12 @@
 
 use crate::executor::Offer;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
-use crate::model::{ELEMENT, FailurePolicy, JobTag, Result, TaskId};
+use crate::model::{ELEMENT, FailurePolicy, JobTag, Result, TaskId, TaskSettings};
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// A job that has been checked and made compact: run it as often as you like, also at the same time.
 ///
@@ -44,6 +45,10 @@ pub(crate) struct Frozen {
     pub(crate) owners: Vec<u32>,
     pub(crate) labels: HashMap<u32, Arc<str>>,
     pub(crate) priority: i32,
+    pub(crate) time_limit: Option<Duration>,
+    /// Of tasks without settings of their own.
+    pub(crate) defaults: TaskSettings,
+    pub(crate) settings: HashMap<u32, TaskSettings>,
     /// Made when first asked for.
     pub(crate) reverse: OnceLock<Reverse>,
 }
@@ -244,6 +249,34 @@ impl Frozen {
             .enumerate()
             .filter(|_| !all)
             .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
+    }
+
+    /// When and how often a task may run.
+    pub(crate) fn settings_of(&self, task: TaskId) -> &TaskSettings {
+        let own = match task.is_element() {
+            _ if self.settings.is_empty() => None,
+            false => self.settings.get(&task.0),
+            true => self
+                .locate(task)
+                .and_then(|(node, _)| self.settings.get(&node)),
+        };
+        own.unwrap_or(&self.defaults)
+    }
+
+    /// Whether only the policy starts a node.
+    pub(crate) fn is_queued(&self, node: u32) -> bool {
+        self.units[node as usize].kind().queued
+    }
+
+    /// Every task that has a deadline.
+    pub(crate) fn deadlines(&self) -> Vec<(Duration, TaskId)> {
+        if self.defaults.deadline.is_none() && self.settings.is_empty() {
+            return Vec::new();
+        }
+        let nodes = (0..self.units.len() as u32).map(TaskId);
+        nodes
+            .filter_map(|node| Some((self.settings_of(node).deadline?, node)))
+            .collect()
     }
 
     /// What a task is called in errors and events.

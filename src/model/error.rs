@@ -20,7 +20,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// let mut job = Job::new("errors");
 /// let read = job.task("read", (), fallible(|| std::fs::read("/no/such/file")));
-/// let run = Pool::new(ThreadExecutor::new(1)?).submit(job)?;
+/// let pool = Pool::new(ThreadExecutor::new(1)?);
+/// let run = pool.submit(job)?;
 /// let error = run.output(&read).wait().unwrap_err();
 ///
 /// assert_eq!(error.kind(), ErrorKind::TaskFailed);
@@ -53,6 +54,8 @@ pub enum ErrorKind {
     InvalidSetting,
     /// A task failed: its body returned an error or panicked.
     TaskFailed,
+    /// A task, or its job, had a time limit or deadline and did not end in time.
+    TimedOut,
     /// A task never ran, since one that it depends on did not succeed.
     TaskSkipped,
     /// The task or run was cancelled.
@@ -80,7 +83,10 @@ impl Error {
     /// Whether the same call could succeed if it were simply made again. A bad job stays bad; a task that failed,
     /// or an executor that broke, may do better the next time.
     pub fn is_retryable(&self) -> bool {
-        matches!(self.kind(), ErrorKind::TaskFailed | ErrorKind::Executor)
+        matches!(
+            self.kind(),
+            ErrorKind::TaskFailed | ErrorKind::TimedOut | ErrorKind::Executor
+        )
     }
 
     /// The job's name.

@@ -1,10 +1,12 @@
 //! How tasks stand and how they ended.
 
+use super::Error;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Once;
+use std::time::Duration;
 
 /// How a task stands.
 ///
@@ -80,6 +82,44 @@ impl Counts {
     pub fn unfinished(&self) -> u64 {
         self.total - self.ended()
     }
+}
+
+/// One attempt of a task that has ended, of those that are on record: see [`Run::attempts`](crate::Run::attempts).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// From 1.
+    pub number: u32,
+    /// Since the job was submitted; unknown for a task that was never timed.
+    pub started: Option<Duration>,
+    /// Since the job was submitted.
+    pub ended: Duration,
+    /// How it ended.
+    pub end: AttemptEnd,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AttemptEnd {
+    /// Well.
+    Succeeded,
+    /// With an error, a panic, or past its time limit.
+    Failed(Error),
+    /// Without an outcome of its own.
+    Returned(Returned),
+}
+
+/// Why an attempt came back without an outcome.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Returned {
+    /// Its body was never called: it may be begun again as it was.
+    NotBegun,
+    /// The executor took the node away. The next attempt starts elsewhere; nobody is to blame.
+    TakenAway,
+    /// The node, process or worker was lost with it. After five such losses the task counts as their cause.
+    NodeLost,
 }
 
 /// A panic of a body: the cause of a task's failure, found by [`Error::cause`](crate::Error::cause).

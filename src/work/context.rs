@@ -19,7 +19,8 @@ use std::thread::ThreadId;
 ///     if cx.is_cancelled() { return 0 }
 ///     n * n + u64::from(cx.attempt() - 1)
 /// });
-/// let run = Pool::new(ThreadExecutor::new(2)?).submit(job)?;
+/// let pool = Pool::new(ThreadExecutor::new(2)?);
+/// let run = pool.submit(job)?;
 /// assert_eq!(run.output(&squares).wait()?[..], [0, 1, 4, 9]);
 /// # Ok::<(), batchyard::Error>(())
 /// ```
@@ -29,22 +30,31 @@ pub struct Context {
     task: TaskId,
     index: u32,
     attempt: u32,
+    leased: bool,
 }
 
 impl Context {
-    pub(crate) fn new(host: Arc<dyn Host>, task: TaskId, index: u32, attempt: u32) -> Self {
+    pub(crate) fn new(
+        host: Arc<dyn Host>,
+        task: TaskId,
+        index: u32,
+        attempt: u32,
+        leased: bool,
+    ) -> Self {
         Context {
             host,
             task,
             index,
             attempt,
+            leased,
         }
     }
 
     /// Whether the task, or its run, has been cancelled. What the body returns after that is thrown away, so it may
     /// as well return early. Cheap enough to ask in a loop of microseconds.
     pub fn is_cancelled(&self) -> bool {
-        self.host.is_cancelled(self.task, self.attempt)
+        self.host
+            .is_cancelled(self.task, self.leased.then_some(self.attempt))
     }
 
     /// Which attempt this is, from 1.

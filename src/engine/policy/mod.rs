@@ -3,6 +3,7 @@
 //! Plain state behind the engine's lock. It never does I/O, never reads a clock, starts no thread and calls no body:
 //! what follows from a decision is left in [`Effects`].
 
+mod attempts;
 mod cancel;
 mod entry;
 mod ledger;
@@ -10,27 +11,31 @@ mod node;
 mod order;
 mod settle;
 mod take;
+mod timers;
 
-pub(crate) use entry::LeaseKey;
+pub(crate) use attempts::Failure;
+pub(crate) use entry::{LeaseKey, RunRank};
 pub(crate) use ledger::Ledger;
 pub(crate) use node::{Charge, NodeKey};
 pub(crate) use order::Order;
-pub use settle::{Outcome, Returned};
+pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
+pub(crate) use timers::Time;
 
 use super::{Effects, Item, Run};
-use crate::model::TaskId;
+use crate::model::{ELEMENT, TaskId};
 use entry::Entry;
 use node::Nodes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use timers::{Alarm, Timers};
 
 /// The pool's runs that have not ended, its nodes, and what is to be done next.
 #[derive(Default)]
 pub(crate) struct Policy {
-    /// By priority, then in the order of submission.
-    runs: Vec<Entry>,
+    runs: BTreeMap<RunRank, Entry>,
     nodes: Nodes,
+    timers: Timers,
     orders: VecDeque<Order>,
     closed: bool,
     /// The executor has gone: nothing will run any more.
@@ -45,15 +50,13 @@ impl Policy {
         }
         let mut entry = Entry::new(run.clone());
         entry.ready.extend(run.flow().initial());
-        let priority = run.job().priority;
-        let at = self
-            .runs
-            .partition_point(|other| other.run.job().priority >= priority);
-        self.runs.insert(at, entry);
+        self.runs.insert(run.rank(), entry);
+        self.set_run_timers(run, effects);
         // Lanes of less urgent runs are asked to look: see `wants_back`.
-        self.runs[at + 1..]
-            .iter()
-            .for_each(|other| other.run.flow().gate.raise());
+        self.runs
+            .range(run.rank()..)
+            .skip(1)
+            .for_each(|(_, other)| other.run.flow().gate.raise());
         if run.job().tasks == 0 {
             self.end(run, effects);
         }
@@ -61,16 +64,33 @@ impl Policy {
         true
     }
 
+    fn set_run_timers(&mut self, run: &Run, effects: &mut Effects) {
+        let (rank, start) = (run.rank(), run.submitted());
+        let mut alarms: Vec<_> = run
+            .job()
+            .time_limit
+            .map(|limit| (start + limit, Alarm::RunLimit(rank)))
+            .into_iter()
+            .collect();
+        for (deadline, task) in run.job().deadlines() {
+            alarms.push((start + deadline, Alarm::Deadline(rank, task)));
+        }
+        effects.retime |= !alarms.is_empty();
+        let keys: Vec<_> = alarms
+            .into_iter()
+            .map(|(at, alarm)| self.timers.set(at, alarm))
+            .collect();
+        if let Some(entry) = self.entry(run) {
+            entry.timers = keys;
+        }
+    }
+
     /// Whether a lane of this run should give back what it has not begun: something more urgent waits, or its node has
     /// fewer slots than are in use.
     pub(super) fn wants_back(&self, run: &Run) -> bool {
-        let more_urgent = |other: &&Entry| other.run.job().priority > run.job().priority;
-        self.nodes.over_committed()
-            || self
-                .runs
-                .iter()
-                .take_while(more_urgent)
-                .any(Entry::has_work)
+        let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
+        let mut before = self.runs.iter().take_while(more_urgent);
+        self.nodes.over_committed() || before.any(|(_, entry)| entry.has_work())
     }
 
     /// Closes the pool: nothing more is taken in.
@@ -98,21 +118,17 @@ impl Policy {
     }
 
     fn entry(&mut self, run: &Run) -> Option<&mut Entry> {
-        self.runs
-            .iter_mut()
-            .find(|entry| std::ptr::eq(&*entry.run, run))
+        self.runs.get_mut(&run.rank())
     }
 
     /// The run has ended: nobody hears of it from the policy any more.
     pub(super) fn end(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(at) = self
-            .runs
-            .iter()
-            .position(|entry| std::ptr::eq(&*entry.run, run))
-        else {
+        let Some(entry) = self.runs.remove(&run.rank()) else {
             return;
         };
-        let entry = self.runs.remove(at);
+        entry
+            .all_timers()
+            .for_each(|timer| self.timers.clear(timer));
         entry.run.mark_ended();
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
@@ -140,9 +156,25 @@ impl Policy {
                     effects.finish.push((entry.run.clone(), array));
                     self.notify_array_watchers(run, array, effects);
                 }
+                self.queue_opened(run, effects);
                 effects.wake = true;
             }
             None => self.queue(run, [TaskId(node)], effects),
+        }
+    }
+
+    /// Elements that became ready while the flow had the entry for a sink, and that lanes don't start.
+    pub(super) fn queue_opened(&mut self, run: &Run, effects: &mut Effects) {
+        let opened = self
+            .entry(run)
+            .map(|entry| std::mem::take(&mut entry.opened))
+            .unwrap_or_default();
+        for elements in opened {
+            self.queue(
+                run,
+                elements.map(|number| TaskId(number | ELEMENT)),
+                effects,
+            );
         }
     }
 
@@ -153,8 +185,16 @@ impl Policy {
         tasks: impl IntoIterator<Item = TaskId>,
         effects: &mut Effects,
     ) {
+        for task in tasks {
+            let wait = run.job().settings_of(task).start_after.unwrap_or_default();
+            self.ready_at(run, task, run.submitted() + wait, effects);
+        }
+    }
+
+    /// The task may start as soon as there is room for it.
+    fn enqueue(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
-            entry.queued.extend(tasks);
+            entry.queued.push_back(task);
             effects.wake = true;
         }
     }

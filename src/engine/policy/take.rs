@@ -2,7 +2,8 @@
 
 use super::super::flow::Ready;
 use super::node::{Ask, Charge, NodeKey};
-use super::{Effects, Item, Policy, Run};
+use super::timers::Alarm;
+use super::{Effects, Item, Policy, Run, RunRank};
 use crate::executor::NodeSpec;
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
@@ -36,7 +37,7 @@ impl Policy {
     pub(crate) fn resize(&mut self, node: NodeKey, slots: u32, effects: &mut Effects) {
         self.nodes.resize(node, slots);
         self.runs
-            .iter()
+            .values()
             .for_each(|entry| entry.run.flow().gate.raise());
         effects.wake = true;
     }
@@ -46,7 +47,7 @@ impl Policy {
         self.nodes.stand_in(node, more);
         if !more {
             self.runs
-                .iter()
+                .values()
                 .for_each(|entry| entry.run.flow().gate.raise());
         }
         effects.wake = true;
@@ -61,18 +62,21 @@ impl Policy {
         lanes: bool,
         effects: &mut Effects,
     ) -> Option<Taken> {
-        let taken = (0..self.runs.len()).find_map(|at| self.take_from(at, node, room, lanes))?;
+        let ranks: Vec<_> = self.runs.keys().copied().collect();
+        let taken = ranks
+            .into_iter()
+            .find_map(|rank| self.take_from(rank, node, room, lanes))?;
         // Whoever gets something wakes the next, as long as there is more.
-        effects.wake = self.runs.iter().any(super::Entry::has_work);
+        effects.wake = self.runs.values().any(super::Entry::has_work);
         Some(taken)
     }
 
-    fn take_from(&mut self, at: usize, node: NodeKey, room: u32, lanes: bool) -> Option<Taken> {
-        self.take_queued(at, node).or_else(|| {
+    fn take_from(&mut self, rank: RunRank, node: NodeKey, room: u32, lanes: bool) -> Option<Taken> {
+        self.take_queued(rank, node).or_else(|| {
             if !self.nodes.has_room(node, Ask::Slot) {
                 return None;
             }
-            let entry = &mut self.runs[at];
+            let entry = self.runs.get_mut(&rank)?;
             let signal = entry.run.flow().gate.signal();
             let work = match lanes {
                 true if !entry.ready.is_empty() => {
@@ -87,8 +91,8 @@ impl Policy {
         })
     }
 
-    fn take_queued(&mut self, at: usize, node: NodeKey) -> Option<Taken> {
-        let entry = &mut self.runs[at];
+    fn take_queued(&mut self, rank: RunRank, node: NodeKey) -> Option<Taken> {
+        let entry = self.runs.get_mut(&rank)?;
         // Those that have ended meanwhile are passed over.
         while entry
             .queued
@@ -111,13 +115,21 @@ impl Policy {
     }
 
     /// Begins an attempt, unless the task has ended meanwhile.
-    pub(crate) fn begin(&mut self, run: &Run, task: TaskId) -> Option<u32> {
-        let entry = self.entry(run)?;
-        entry
-            .run
-            .ended_state(task)
-            .is_none()
-            .then(|| entry.lease(task))
+    pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
+        let settings = run.job().settings_of(task);
+        let entry = self
+            .runs
+            .get_mut(&run.rank())
+            .filter(|_| run.ended_state(task).is_none())?;
+        let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
+        let timer = settings
+            .time_limit
+            .map(|limit| self.timers.set(effects.now + limit, alarm));
+        effects.retime |= timer.is_some();
+        if settings.total_time_limit.is_some() {
+            entry.first_starts.entry(task).or_insert(effects.now);
+        }
+        Some(entry.lease(task, effects.now, timer))
     }
 
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
@@ -177,7 +189,7 @@ impl Policy {
     pub(super) fn give_back_charge(&mut self, node: NodeKey, ask: Ask, effects: &mut Effects) {
         self.nodes.give_back(node, ask);
         effects.changed = true;
-        effects.wake = self.runs.iter().any(super::Entry::has_work);
+        effects.wake = self.runs.values().any(super::Entry::has_work);
     }
 }
 
@@ -204,5 +216,5 @@ fn ask_of(run: &Run, task: TaskId) -> Ask {
 }
 
 fn is_queued(run: &Run, node: u32) -> bool {
-    run.job().units[node as usize].kind().asynchronous
+    run.job().is_queued(node)
 }

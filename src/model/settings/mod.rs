@@ -1,4 +1,11 @@
-//! Settings of jobs.
+//! Settings of jobs and tasks.
+
+mod retries;
+mod task;
+
+pub(crate) use retries::seed;
+pub use retries::{Backoff, MaxRetries, Permanent, RetryIf};
+pub use task::TaskSettings;
 
 use serde::{Deserialize, Serialize};
 
