@@ -9,7 +9,6 @@ mod digits;
 
 use batchyard::{BoxError, Job, Pool, ThreadExecutor, fallible};
 use digits::{Halves, Image};
-use std::thread::available_parallelism;
 
 /// How many neighbours vote, and the power that a pixel's difference is raised to.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +53,7 @@ fn main() -> Result<(), BoxError> {
     );
     job.keep(best);
 
-    let pool = Pool::new(ThreadExecutor::new(available_parallelism()?.get())?);
+    let pool = Pool::new(ThreadExecutor::all_cores()?);
     let run = pool.submit(job)?;
     if let (Some(best), Some(test)) = (*run.output(&best).wait()?, *run.output(&test).wait()?) {
         println!("best of {}: {:?}", tried.len(), best.parameters);

@@ -102,8 +102,10 @@ impl Pool {
         if !drained {
             self.begin_close(Close::Cancel);
         }
-        self.wait_until(until, || self.server.has_ended());
-        self.engine.with(|policy, _| policy.running())
+        let through = || self.engine.with(|policy, _| policy.holds_nothing());
+        self.wait_until(until, || self.server.has_ended() && through());
+        let charges = self.engine.with(|policy, _| policy.charges());
+        charges.iter().filter_map(|charge| charge.label()).collect()
     }
 
     /// As [`close`](Pool::close), for asynchronous callers: a thread does the waiting. The pool is closed with the call;

@@ -1,8 +1,8 @@
 //! What a small job costs: many of them through one pool, each begun when the one before it is done.
 //!
 //! A `task` is one job: four bodies in a diamond. The memory is what the process has grown by, per job, since the
-//! first thousand. The limit hands the four bodies to a bare thread, and waits for it; both look for a while before they
-//! sleep.
+//! first thousand. `batchyard` builds every job anew, `batchyard-again` submits one frozen job again and again. The
+//! limit hands the four bodies to a bare thread, and waits for it; both look for a while before they sleep.
 
 use batchyard::Job;
 use batchyard_benches::body;

@@ -39,6 +39,7 @@ fn cases(_: &Options) -> Vec<Case> {
 }
 
 fn measure(case: &Case) -> Outcome {
+    LazyLock::force(&EPOCH);
     let stamp = Stamp::default();
     let latency = match case.contender.as_str() {
         "batchyard" => batchyard(&stamp),
@@ -109,7 +110,7 @@ fn median<R>(stamp: &Stamp, mut submit: impl FnMut() -> (Instant, R)) -> Duratio
     let once = |_| {
         sleep(IDLE);
         let (start, _running) = submit();
-        sleep(IDLE);
+        sleep(IDLE); // at once, so that a core is free for the body
         stamp.take().saturating_duration_since(start)
     };
     let mut latencies: Vec<Duration> = (0..SUBMISSIONS).map(once).collect();
@@ -125,10 +126,17 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl Stamp {
     fn set(&self) {
-        self.0.store(EPOCH.elapsed().as_nanos() as u64, Release);
+        let since = EPOCH.elapsed().as_nanos() as u64;
+        self.0.store(since.max(1), Release);
     }
 
+    /// Waits for a body that is late.
     fn take(&self) -> Instant {
-        *EPOCH + Duration::from_nanos(self.0.swap(0, Acquire))
+        loop {
+            match self.0.swap(0, Acquire) {
+                0 => sleep(IDLE),
+                since => return *EPOCH + Duration::from_nanos(since),
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! What the benchmarks share: how contenders take turns, and who they are.
 //!
-//! A benchmark lists [`Case`](case::Case)s and knows how to measure one of them; [`Bench::main`](harness::Bench::main) does the rest. It
-//! measures every case in a fresh process of the benchmark itself (so that peak memory is the case's own), lets the
-//! contenders of a shape take turns for a number of rounds, and prints the median and the minimum of the rounds.
+//! A benchmark lists [`Case`](case::Case)s and knows how to measure one of them; [`Bench::main`](harness::Bench::main)
+//! does the rest. It measures every case in a fresh process of the benchmark itself (so that peak memory is the case's
+//! own), lets the contenders of a shape take turns for a number of rounds, and prints the median and the minimum.
 //!
 //! ```text
 //! cargo bench -p batchyard-benches --bench dag                          # everything, seven rounds

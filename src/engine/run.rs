@@ -145,7 +145,9 @@ impl Run {
     /// How a task ended, if it has.
     pub(crate) fn ended_state(&self, task: TaskId) -> Option<TaskState> {
         if !task.is_element() {
-            return self.flow.word(task.0).ended();
+            // When the run has ended, all that has not is an empty array that nobody waited for.
+            let empty = || self.has_ended().then_some(TaskState::Succeeded);
+            return self.flow.word(task.0).ended().or_else(empty);
         }
         let array = self.flow.job.array_of_element(task.number())?;
         self.flow

@@ -2,6 +2,7 @@
 
 use crate::engine::{Charge, Item, LeaseKey, Outcome, Taken, TakenWork};
 use crate::model::{BoxError, Panic, Returned, TaskId};
+use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
 use crate::work::{Call, Host, Later, Step};
 use std::cell::Cell;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 /// Ready tasks of one run, charged to a node as one task at a time. Dropping it gives back what was not begun.
 pub struct Grant {
     charge: Arc<Charge>,
+    /// The run's signal when the grant was made: another one may mean that something more urgent waits.
+    seen: Signal,
     items: VecDeque<Item>,
     tasks: VecDeque<TaskId>,
 }
@@ -31,19 +34,27 @@ pub struct LeaseId(pub(super) LeaseKey);
 
 impl Grant {
     pub(super) fn new(taken: Taken) -> Self {
-        let (items, tasks) = match taken.work {
-            TakenWork::Shift(items, _) | TakenWork::Tasks(items) => (items.into(), VecDeque::new()),
-            TakenWork::Queued(task) => (VecDeque::new(), VecDeque::from([task])),
+        let signal = taken.charge.run().flow().gate.signal();
+        let (items, tasks, seen) = match taken.work {
+            TakenWork::Shift(items, seen) | TakenWork::Tasks(items, seen) => {
+                (items.into(), VecDeque::new(), seen)
+            }
+            TakenWork::Queued(task) => (VecDeque::new(), VecDeque::from([task]), signal),
         };
         Grant {
             charge: taken.charge,
+            seen,
             items,
             tasks,
         }
     }
 
-    /// Begins the next task. `None` when the grant is used up, or its run has ended.
+    /// Begins the next task. `None` when the grant is used up, its run has ended, or the pool wants back what was not
+    /// begun: something more urgent waits, or the node has shrunk. Drop the grant then.
     pub fn begin(&mut self) -> Option<Lease> {
+        if self.is_recalled() {
+            return None;
+        }
         loop {
             let Some(task) = self.tasks.pop_front() else {
                 self.expand()?;
@@ -76,6 +87,7 @@ impl Grant {
         let charge = self.charge.again()?;
         Some(Grant {
             charge,
+            seen: self.seen,
             items: VecDeque::new(),
             tasks: self.tasks.split_off(self.tasks.len() - half),
         })
@@ -84,6 +96,20 @@ impl Grant {
     #[cfg(feature = "thread")]
     pub(super) fn charge(&self) -> &Arc<Charge> {
         &self.charge
+    }
+
+    /// Whether the pool wants back what was not begun. Once it has wanted that, it goes on to.
+    fn is_recalled(&mut self) -> bool {
+        let run = self.charge.run();
+        let signal = run.flow().gate.signal();
+        if signal == self.seen {
+            return false;
+        }
+        let recalled = run.engine().with(|policy, _| policy.wants_back(run));
+        if !recalled {
+            self.seen = signal;
+        }
+        recalled
     }
 
     /// The next item's tasks.

@@ -29,7 +29,7 @@
 //! It **never** starts an attempt by itself: a task that was lost is granted again, as another attempt. An outcome for
 //! an attempt that is no longer current is ignored, whoever sends it.
 //!
-//! [`conformance`](crate::executor::conformance) (feature `conformance`) tests all of this on any executor.
+//! [`conformance`] (feature `conformance`) tests all of this on any executor.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

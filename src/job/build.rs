@@ -527,6 +527,8 @@ impl Job {
         let mut each = Vec::new();
         for &input in upstreams {
             match input.kind {
+                // Without elements nothing happens element by element: the array waits for the other as a whole.
+                Dependency::Each if len == 0 => self.depend(node, input),
                 Dependency::Each
                     if self.knows(
                         node,

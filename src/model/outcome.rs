@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::time::Duration;
 
@@ -147,10 +148,15 @@ impl Panic {
     pub(crate) fn from_payload(payload: Box<dyn Any + Send>) -> Self {
         let message = match payload.downcast::<String>() {
             Ok(text) => *text,
-            Err(payload) => match payload.downcast_ref::<&str>() {
-                Some(text) => (*text).to_owned(),
-                None => "(the panic's payload is no text)".to_owned(),
-            },
+            Err(payload) => {
+                let text = payload.downcast_ref::<&str>().copied();
+                let message = text
+                    .unwrap_or("(the panic's payload is no text)")
+                    .to_owned();
+                // Its `drop` is the user's code, and may panic again.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+                message
+            }
         };
         Panic {
             message,

@@ -1,8 +1,8 @@
 //! How those without work wait for it, at no cost for those who have some.
 
-use super::atomic::{AtomicU32, Ordering};
+use super::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::{heavy, light};
-use event_listener::{Event, Listener};
+use event_listener::{Event, IntoNotification, Listener};
 
 /// How often a waiter looks again before it sleeps. Waking a sleeping core costs more than these looks.
 const LOOKS: u32 = 64;
@@ -11,6 +11,8 @@ const LOOKS: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Bell {
     waiting: AtomicU32,
+    /// Not all who wait can take the same work.
+    choosy: AtomicBool,
     event: Event,
 }
 
@@ -18,6 +20,7 @@ impl Default for Bell {
     fn default() -> Self {
         Bell {
             waiting: AtomicU32::new(0),
+            choosy: AtomicBool::new(false),
             event: Event::new(),
         }
     }
@@ -29,7 +32,22 @@ impl Bell {
     pub(crate) fn ring(&self) {
         light();
         if self.waiting.load(Ordering::Relaxed) != 0 {
-            self.event.notify(1);
+            self.wake();
+        }
+    }
+
+    /// From now on every ring is for all: the one that it would have woken might have to leave the work to others.
+    pub(crate) fn ring_for_all(&self) {
+        self.choosy.store(true, Ordering::Relaxed);
+    }
+
+    /// One more than have been woken and are not yet up: each ring is for another piece of work.
+    #[cold]
+    fn wake(&self) {
+        if self.choosy.load(Ordering::Relaxed) {
+            self.ring_all();
+        } else {
+            self.event.notify(1.additional());
         }
     }
 

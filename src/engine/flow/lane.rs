@@ -53,7 +53,7 @@ pub(crate) struct Lane {
     sources: Cell<(u32, u32)>,
     /// The node to go on with.
     next: Cell<Option<u32>>,
-    /// How many sources, and elements, make a piece.
+    /// How many sources make a piece. Each array has its own number of elements.
     grain: Cell<u32>,
 }
 
@@ -78,6 +78,14 @@ struct Progress {
     array: AtomicU32,
     /// Successes not reported to the run.
     unreported: AtomicU32,
+}
+
+impl Progress {
+    /// Goes on with this element, as if nothing of the piece before it were left to settle.
+    fn skip_to(&self, element: u32) {
+        self.settled.store(element, Ordering::Relaxed);
+        self.cursor.store(element, Ordering::Relaxed);
+    }
 }
 
 impl Lane {
@@ -113,8 +121,16 @@ impl Lane {
         seen: Signal,
         items: impl IntoIterator<Item = Item>,
     ) {
+        // What was quick in the run before says nothing about this one.
+        self.grain.set(1);
         flow.join(&self.shared);
-        items.into_iter().for_each(|item| self.deque.push(item));
+        for item in items {
+            // One of them keeps this lane busy; the others may be for whoever sleeps.
+            if !self.deque.is_empty() {
+                bell.ring();
+            }
+            self.deque.push(item);
+        }
         let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen);
         let call = Call {
             host,
@@ -198,7 +214,7 @@ impl LaneShared {
     /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
     /// array if that completed it.
     pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
-        let array = self.progress.array.load(Ordering::Relaxed).checked_sub(1)? as usize;
+        let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.settled.load(Ordering::Relaxed)
             ..self.progress.cursor.load(Ordering::Relaxed);
         if done.is_empty() {
@@ -266,7 +282,13 @@ impl Shift<'_> {
             .find_map(|other| {
                 loop {
                     match other.stealer.steal_batch_and_pop(&self.lane.deque) {
-                        Steal::Success(item) => return Some(item),
+                        Steal::Success(item) => {
+                            // What came along was in neither deque for an instant: whoever looked then sleeps now.
+                            if !self.lane.deque.is_empty() {
+                                self.bell.ring();
+                            }
+                            return Some(item);
+                        }
                         Steal::Empty => return None,
                         Steal::Retry => std::hint::spin_loop(),
                     }
@@ -276,7 +298,10 @@ impl Shift<'_> {
 
     /// Halves an item until it is small, leaving the halves for others to steal: the largest is the oldest.
     fn piece(&self, mut item: Item) -> Item {
-        let grain = self.lane.grain.get();
+        let grain = match item.ready() {
+            Ready::Elements(numbers) => self.grain_of_elements(numbers.start),
+            Ready::Node(_) | Ready::Sources(_) => self.lane.grain.get(),
+        };
         while item.len() > grain {
             match item.split_off((item.len() / 2).max(grain)) {
                 Some(rest) => self.push(rest),
@@ -300,7 +325,9 @@ impl Shift<'_> {
         }
         let started = Instant::now();
         self.guarded(|| self.chains());
-        self.tune(begun.1 - begun.0, started.elapsed());
+        let grain = self.lane.grain.get();
+        let tuned = tuned(grain, begun.1 - begun.0, started.elapsed());
+        self.lane.grain.set(tuned);
     }
 
     /// Runs `work`; a panic in it is the failure of the task it was in, and `work` is run again for the rest.
@@ -341,7 +368,7 @@ impl Shift<'_> {
     #[inline]
     fn node(&self, node: u32) {
         let word = self.flow.word(node);
-        if !word.is_pending() {
+        if !word.is_pending() && !self.has_elements(node) {
             return;
         }
         self.lane
@@ -365,6 +392,14 @@ impl Shift<'_> {
             }
             other => self.not_done(node, other),
         }
+    }
+
+    /// Whether there may be something to open, although the array as a whole has failed.
+    #[cold]
+    fn has_elements(&self, node: u32) -> bool {
+        let job = &self.flow.job;
+        job.array_of_node(node)
+            .is_some_and(|array| job.arrays[array].len > 0)
     }
 
     #[cold]
@@ -403,18 +438,22 @@ impl Shift<'_> {
         progress
             .first
             .store(part.first | ELEMENT, Ordering::Relaxed);
-        progress.settled.store(range.start, Ordering::Relaxed);
-        progress.cursor.store(range.start, Ordering::Relaxed);
-        progress.array.store(array as u32 + 1, Ordering::Relaxed);
+        progress.skip_to(range.start);
+        progress.array.store(array as u32 + 1, Ordering::Release);
         lane.piece_end.set(range.end);
         let started = Instant::now();
         while !self.is_recalled() && self.select_span(array) {
             self.span(array);
+            if self.flow.array(array).is_watched() {
+                self.settle(array, |_| ());
+            }
         }
-        self.settle(array);
+        self.settle(array, |progress| progress.array.store(0, Ordering::Relaxed));
         lane.publish_elements(self.call.index());
-        progress.array.store(0, Ordering::Relaxed);
-        self.tune(range.end - range.start, started.elapsed());
+        let grain = &self.flow.array(array).grain;
+        let before = grain.load(Ordering::Relaxed);
+        let tuned = tuned(before, range.end - range.start, started.elapsed());
+        grain.store(tuned, Ordering::Relaxed);
     }
 
     /// Moves to the next elements of the piece that have not ended. Returns whether there are any.
@@ -432,11 +471,15 @@ impl Shift<'_> {
             return false;
         };
         if next.start != rest.start {
-            self.settle(array);
-            progress.settled.store(next.start, Ordering::Relaxed);
-            progress.cursor.store(next.start, Ordering::Relaxed);
+            self.settle(array, |progress| progress.skip_to(next.start));
         }
-        lane.end.set(next.end);
+        // Whoever watches hears of each element at once.
+        let end = if state.is_watched() {
+            next.start + 1
+        } else {
+            next.end
+        };
+        lane.end.set(end);
         true
     }
 
@@ -453,28 +496,25 @@ impl Shift<'_> {
             }
         };
         let task = self.call.task();
-        self.settle(array);
-        // In this order: an element between `settled` and the cursor would count as a success.
-        self.lane
-            .shared
-            .progress
-            .settled
-            .store(self.call.index() + 1, Ordering::Relaxed);
-        self.call.advance();
+        self.settle(array, |progress| progress.skip_to(self.call.index() + 1));
         if let Some(cause) = cause {
             self.engine.failed(task, cause);
         }
     }
 
-    /// Settles what the piece has achieved so far.
-    fn settle(&self, array: usize) {
+    /// Settles what the piece has achieved so far, and moves on. Both inside the gate: whoever closes it must not find
+    /// the one without the other, and take an element that was passed over for one that has succeeded.
+    fn settle(&self, array: usize, move_on: impl FnOnce(&Progress)) {
         let mut queued = Vec::new();
-        if self.inside() {
-            let completed = self
+        let inside = self.inside();
+        let completed = inside
+            && self
                 .lane
                 .shared
                 .settle(self.flow, &mut Both(self, &mut queued))
                 .is_some();
+        move_on(&self.lane.shared.progress);
+        if inside {
             self.lane.shared.turnstile.leave();
             self.settled(array, completed, queued);
         }
@@ -509,14 +549,11 @@ impl Shift<'_> {
             .is_some_and(|pass| pass.recalled.get())
     }
 
-    /// Grows pieces while they are short, shrinks them when they are long.
-    fn tune(&self, tasks: u32, took: Duration) {
-        let grain = self.lane.grain.get();
-        if took < PIECE / 2 && tasks >= grain {
-            self.lane.grain.set((grain * 2).min(MOST));
-        } else if took > PIECE * 2 {
-            self.lane.grain.set((grain / 2).max(1));
-        }
+    fn grain_of_elements(&self, number: u32) -> u32 {
+        let array = self.flow.job.array_of_element(number);
+        array.map_or(1, |array| {
+            self.flow.array(array).grain.load(Ordering::Relaxed)
+        })
     }
 
     /// Tells the run what has succeeded; the last one to do so finds it finished.
@@ -524,6 +561,15 @@ impl Shift<'_> {
         if self.flow.report(self.lane.shared.take_unreported()) {
             self.engine.finished();
         }
+    }
+}
+
+/// Grows pieces while they are short, shrinks them when they are long.
+fn tuned(grain: u32, tasks: u32, took: Duration) -> u32 {
+    match took {
+        short if short < PIECE / 2 && tasks >= grain => (grain * 2).min(MOST),
+        long if long > PIECE * 2 => (grain / 2).max(1),
+        _ => grain,
     }
 }
 

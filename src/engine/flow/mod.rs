@@ -44,6 +44,8 @@ pub(crate) struct Flow {
 
 /// The state of an array's elements.
 pub(crate) struct ArrayFlow {
+    /// How many elements make a piece: learnt from those that have run.
+    grain: AtomicU32,
     /// Elements that have not succeeded.
     left: AtomicU32,
     /// The engine ended some elements: lanes must look before they run one.
@@ -113,7 +115,7 @@ impl Flow {
     pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
-        part.len == 0
+        part.len == 0 && self.word(part.node).is_pending()
     }
 
     /// One condition of each of these elements is met.
@@ -202,9 +204,9 @@ impl Flow {
     }
 
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
-    /// Returns the arrays which that completed. The caller holds the engine's lock; the gate stays shut until it gives
-    /// the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> Vec<usize> {
+    /// Returns the arrays which that completed, and whether no task is left. The caller holds the engine's lock; the gate
+    /// stays shut until it gives the lock up.
+    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<usize>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
@@ -215,8 +217,7 @@ impl Flow {
             .filter_map(|lane| lane.settle(self, sink))
             .collect();
         let unreported: u64 = crew.iter().map(|lane| lane.take_unreported()).sum();
-        self.report(unreported);
-        completed
+        (completed, self.report(unreported))
     }
 }
 
@@ -224,6 +225,7 @@ impl ArrayFlow {
     fn new(part: &ArrayPart) -> Self {
         let conditions = |count: u32| (0..part.len).map(|_| AtomicU32::new(count)).collect();
         ArrayFlow {
+            grain: AtomicU32::new(1),
             left: AtomicU32::new(part.len),
             touched: AtomicBool::new(false),
             watched: AtomicBool::new(false),

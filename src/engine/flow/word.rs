@@ -5,7 +5,9 @@
 //! [state] [free][watched][ predecessors that have not ended  ]
 //! ```
 //!
-//! A predecessor's success decrements the count; the task's own end replaces the whole word. A task with a sole
+//! A predecessor's success decrements the count; the task's own success replaces the whole word. When the engine ends
+//! it, the count stays: predecessors that succeed later still come by, and the other elements of an array whose word
+//! says that it can't succeed still wait for them. A task with a sole
 //! predecessor is never counted down: that predecessor's success is the trigger, and the count stays 1.
 
 use crate::model::TaskState;
@@ -55,7 +57,7 @@ impl Word {
         watched
     }
 
-    /// The engine's verdict on a task that no lane can settle meanwhile. Returns whether somebody watches.
+    /// The engine's verdict on a pending task that no lane can settle meanwhile. Returns whether somebody watches.
     pub(crate) fn end(&self, state: TaskState) -> bool {
         let bits = match state {
             TaskState::Succeeded => SUCCEEDED,
@@ -63,7 +65,7 @@ impl Word {
             TaskState::Skipped => SKIPPED,
             _ => CANCELLED,
         };
-        self.0.swap(bits, Ordering::AcqRel) & WATCHED != 0
+        self.0.fetch_or(bits, Ordering::AcqRel) & WATCHED != 0
     }
 
     /// One predecessor has succeeded. Returns whether it was the last.

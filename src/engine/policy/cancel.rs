@@ -3,15 +3,16 @@
 use super::settle::Walk;
 use super::{Effects, Order, Policy, Run};
 use crate::graph::node_of;
-use crate::model::{Error, TaskId, TaskState};
+use crate::model::{ELEMENT, Error, TaskId, TaskState};
+use std::collections::HashSet;
 
 impl Policy {
     /// Cancels whatever of a run has not ended. Bodies that are running count as over at once.
     pub(crate) fn cancel_run(&mut self, run: &Run, cause: Error, effects: &mut Effects) {
+        self.quiesce(run, effects);
         if self.entry(run).is_none() {
             return;
         }
-        self.quiesce(run, effects);
         let mut walk = Walk::new(run);
         for node in 0..run.job().units.len() as u32 {
             match run.job().array_of_node(node) {
@@ -63,28 +64,13 @@ impl Policy {
 
     /// A task and everything that depends on it, directly or not.
     pub(crate) fn subtree(run: &Run, root: TaskId) -> Vec<TaskId> {
-        let job = run.job();
-        let Some((node, _)) = job.locate(root) else {
-            return Vec::new();
-        };
-        let mut seen = vec![false; job.units.len()];
-        let mut found = Vec::new();
-        let mut next = vec![node];
-        while let Some(node) = next.pop() {
-            if std::mem::replace(&mut seen[node as usize], true) {
-                continue;
-            }
-            found.push(TaskId(node));
-            next.extend(job.csr.successors(node).iter().map(|&entry| node_of(entry)));
-            let each_to = job
-                .array_of_node(node)
-                .map(|array| &job.arrays[array].each_to);
-            next.extend(
-                each_to
-                    .into_iter()
-                    .flatten()
-                    .map(|&to| job.arrays[to as usize].node),
-            );
+        let mut seen = HashSet::from([root]);
+        let mut found = vec![root];
+        let mut at = 0;
+        while let Some(&task) = found.get(at) {
+            let next = dependents(run, task);
+            found.extend(next.into_iter().filter(|&next| seen.insert(next)));
+            at += 1;
         }
         found
     }
@@ -137,4 +123,28 @@ impl Policy {
         effects.changed |= !keys.is_empty();
         self.orders.extend(keys.into_iter().map(Order::Stop));
     }
+}
+
+/// What directly depends on a task, or on a whole array.
+fn dependents(run: &Run, task: TaskId) -> Vec<TaskId> {
+    let job = run.job();
+    let Some((node, index)) = job.locate(task) else {
+        return Vec::new();
+    };
+    let successors = job.csr.successors(node).iter();
+    let mut found: Vec<_> = successors.map(|&entry| TaskId(node_of(entry))).collect();
+    let each_to = job
+        .array_of_node(node)
+        .map(|array| &job.arrays[array].each_to);
+    for part in each_to
+        .into_iter()
+        .flatten()
+        .map(|&to| &job.arrays[to as usize])
+    {
+        found.push(match task.is_element() {
+            true => TaskId(ELEMENT | (part.first + index)),
+            false => TaskId(part.node),
+        });
+    }
+    found
 }

@@ -96,6 +96,11 @@ impl Entry {
         !self.ready.is_empty() || !self.queued.is_empty()
     }
 
+    /// Whether there is something to start, or to steal from a lane.
+    pub(super) fn has_or_shares_work(&self) -> bool {
+        self.has_work() || self.run.flow().has_surplus()
+    }
+
     /// Begins the next attempt of a task.
     pub(super) fn lease(&mut self, task: TaskId, started: Time, timer: Option<TimerKey>) -> u32 {
         let attempt = self.next_attempt(task);

@@ -85,12 +85,12 @@ impl Policy {
         }
     }
 
-    /// Whether a lane of this run should give back what it has not begun: something more urgent waits, or its node has
+    /// Whether a lane, or a grant, of this run should give back what it has not begun: something more urgent waits, or its node has
     /// fewer slots than are in use.
-    pub(super) fn wants_back(&self, run: &Run) -> bool {
+    pub(crate) fn wants_back(&self, run: &Run) -> bool {
         let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
         let mut before = self.runs.iter().take_while(more_urgent);
-        self.nodes.over_committed() || before.any(|(_, entry)| entry.has_work())
+        self.nodes.over_committed() || before.any(|(_, entry)| entry.has_or_shares_work())
     }
 
     /// Closes the pool: nothing more is taken in.
@@ -109,12 +109,14 @@ impl Policy {
         self.runs.is_empty()
     }
 
-    /// The tasks in whose bodies workers are, by job and label.
-    pub(crate) fn running(&self) -> Vec<String> {
-        self.nodes
-            .charges()
-            .filter_map(|charge| charge.label())
-            .collect()
+    /// Whether no worker, and no body that waits, is at anything.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.nodes.are_free()
+    }
+
+    /// What workers hold. To be dropped outside the engine's lock, since the last holder of a charge takes it.
+    pub(crate) fn charges(&self) -> Vec<Arc<Charge>> {
+        self.nodes.charges().collect()
     }
 
     fn entry(&mut self, run: &Run) -> Option<&mut Entry> {

@@ -59,6 +59,10 @@ impl Nodes {
         NodeKey(self.0.len() - 1)
     }
 
+    pub(super) fn are_several(&self) -> bool {
+        self.0.len() > 1
+    }
+
     pub(super) fn leave(&mut self, node: NodeKey) {
         if let Some(node) = self.0.get_mut(node.0) {
             node.joined = false;
@@ -125,6 +129,10 @@ impl Nodes {
         }
     }
 
+    pub(super) fn are_free(&self) -> bool {
+        self.0.iter().all(|node| node.slots + node.async_slots == 0)
+    }
+
     pub(super) fn charges(&self) -> impl Iterator<Item = Arc<Charge>> + '_ {
         self.0
             .iter()
@@ -164,7 +172,7 @@ impl Charge {
     }
 
     /// The task that is being run, by job and label.
-    pub(super) fn label(&self) -> Option<String> {
+    pub(crate) fn label(&self) -> Option<String> {
         let lane = self.lane.get().map(|lane| lane.task());
         let task = lane.or_else(|| self.task.load(Ordering::Relaxed).checked_sub(1).map(TaskId))?;
         Some(format!("{}/{}", self.run.name(), self.run.label(task)))

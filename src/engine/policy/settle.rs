@@ -204,7 +204,10 @@ impl<'a> Walk<'a> {
     /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
     pub(super) fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
         let flow = self.run.flow();
-        let pending: Vec<_> = flow.array(array).pending(elements).collect();
+        let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
+        if pending.is_empty() && !elements.is_empty() {
+            return;
+        }
         for range in pending {
             flow.array(array).end(range.clone(), state);
             self.count(state, u64::from(range.end - range.start));
@@ -287,15 +290,18 @@ impl Policy {
         Some(self.entry(run)?.watchers.entry(task).or_default().listen())
     }
 
-    /// Shuts out the run's lanes until the engine's lock is given up.
+    /// Shuts out the run's lanes until the engine's lock is given up. The run may turn out to have ended.
     pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        let completed = run.flow().quiesce(entry);
+        let (completed, finished) = run.flow().quiesce(entry);
         effects.wake |= entry.has_work();
         let owner = entry.run.clone();
         effects
             .finish
             .extend(completed.into_iter().map(|array| (owner.clone(), array)));
         self.queue_opened(run, effects);
+        if finished {
+            self.end(run, effects);
+        }
     }
 }

@@ -19,14 +19,15 @@ pub(crate) enum TakenWork {
     /// For a lane: ready work of the run, or none to begin with and the right to steal; and the gate's signal.
     Shift(Vec<Item>, Signal),
     /// Tasks that may be begun, one after another.
-    Tasks(Vec<Item>),
+    Tasks(Vec<Item>, Signal),
     /// One task that the policy started.
     Queued(TaskId),
 }
 
 impl Policy {
-    pub(crate) fn join(&mut self, spec: NodeSpec) -> NodeKey {
-        self.nodes.join(spec)
+    /// Adds a node; says whether there are others.
+    pub(crate) fn join(&mut self, spec: NodeSpec) -> (NodeKey, bool) {
+        (self.nodes.join(spec), self.nodes.are_several())
     }
 
     pub(crate) fn leave(&mut self, node: NodeKey) {
@@ -67,7 +68,7 @@ impl Policy {
             .into_iter()
             .find_map(|rank| self.take_from(rank, node, room, lanes))?;
         // Whoever gets something wakes the next, as long as there is more.
-        effects.wake = self.runs.values().any(super::Entry::has_work);
+        effects.wake = self.runs.values().any(super::Entry::has_or_shares_work);
         Some(taken)
     }
 
@@ -83,7 +84,7 @@ impl Policy {
                     TakenWork::Shift(entry.ready.drain(..).collect(), signal)
                 }
                 true if entry.run.flow().has_surplus() => TakenWork::Shift(Vec::new(), signal),
-                false if !entry.ready.is_empty() => TakenWork::Tasks(cut(entry, room)),
+                false if !entry.ready.is_empty() => TakenWork::Tasks(cut(entry, room), signal),
                 _ => return None,
             };
             let charge = self.nodes.charge(node, Ask::Slot, &entry.run.clone())?;

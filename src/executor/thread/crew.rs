@@ -63,7 +63,7 @@ impl Crew {
             return Err(too_many_waiting());
         }
         self.node.stand_in(true);
-        self.grow(1)
+        self.grow(1).inspect_err(|_| self.end_stand_in())
     }
 
     /// The body goes on: one thread is too many, and leaves when it is between two tasks.

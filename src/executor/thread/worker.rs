@@ -47,7 +47,7 @@ impl Worker {
         while let Next::Work(taken) = self.crew.feed.engine().bell().wait(|| self.next()) {
             match taken.work {
                 TakenWork::Shift(items, seen) => self.shift(taken.charge, items, seen),
-                TakenWork::Tasks(_) | TakenWork::Queued(_) => self.grant(Grant::new(taken)),
+                TakenWork::Tasks(..) | TakenWork::Queued(_) => self.grant(Grant::new(taken)),
             }
         }
     }

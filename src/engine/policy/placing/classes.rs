@@ -1,0 +1,79 @@
+//! Resource classes: each distinct request is one small integer.
+
+use super::ClassId;
+use super::names::Names;
+use super::needs::{Needs, Request};
+use std::collections::HashMap;
+
+/// All classes there have been.
+#[derive(Default)]
+pub(super) struct Classes {
+    classes: Vec<Class>,
+    ids: HashMap<(Request, Option<Gang>), ClassId>,
+    pub(super) names: Names,
+}
+
+pub(super) struct Class {
+    pub(super) needs: Needs,
+    /// Its entries are gangs.
+    pub(super) gang: Option<Gang>,
+    pub(super) hold: Hold,
+    /// Apart, so that what each decision looks at lies close together.
+    pub(super) request: Box<Request>,
+}
+
+/// Tasks that start together or not at all.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Gang {
+    pub(crate) tasks: u32,
+    /// Several may share a node.
+    pub(crate) packed: bool,
+}
+
+/// What is kept for the first task of a class, or why nothing needs to be.
+#[derive(Default)]
+pub(super) struct Hold {
+    /// The reservation: nodes, and for how many tasks each.
+    pub(super) places: Vec<(u32, u32)>,
+    /// How far the reserved node was from having room, at some time. It has come nearer since, unless something more
+    /// urgent ran there.
+    pub(super) shortfall: u64,
+    /// A node that had room.
+    pub(super) witness: u32,
+    /// No node could ever hold it, as of this epoch.
+    pub(super) hopeless: u32,
+    /// The last visit of a node that found the class without room there.
+    pub(super) seen: u64,
+}
+
+impl Classes {
+    /// The class of a request, and whether it is new.
+    pub(super) fn intern(&mut self, request: &Request, gang: Option<Gang>) -> (ClassId, bool) {
+        let key = (request.clone(), gang);
+        if let Some(&class) = self.ids.get(&key) {
+            return (class, false);
+        }
+        let class = ClassId(self.classes.len() as u32);
+        let needs = Needs::new(request, &mut self.names);
+        self.classes.push(Class {
+            needs,
+            gang,
+            hold: Hold::default(),
+            request: Box::new(request.clone()),
+        });
+        self.ids.insert(key, class);
+        (class, true)
+    }
+
+    pub(super) fn get(&self, class: ClassId) -> &Class {
+        &self.classes[class.0 as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, class: ClassId) -> &mut Class {
+        &mut self.classes[class.0 as usize]
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = ClassId> + use<> {
+        (0..self.classes.len() as u32).map(ClassId)
+    }
+}

@@ -1,0 +1,345 @@
+//! Which ready task starts next, and where.
+//!
+//! Plain state: no clock, no I/O, no lock. Executors pull, so a decision is always the answer to one node's
+//! [`take`](Placing::take): the most urgent ready task that has room there.
+//!
+//! - Each distinct request is a *class* with a queue; decisions look at the heads of queues only, so their cost grows
+//!   with the number of classes and not with that of tasks. Never a solver.
+//! - When the first task of a class has room on no node, though it could have, a *reservation* is made on the node that
+//!   is nearest to having room. Less urgent tasks may take from that node only what the reserved one does not use or
+//!   what is left over once it has all that it needs. So what it lacks never grows by anything less urgent, shrinks
+//!   with every task that ends there, and is zero in the end: a large request never starves, and is never delayed by a
+//!   less urgent one. What is on other nodes, or of other kinds, the less urgent may have.
+//! - A *gang* starts as a whole or not at all: its reservation is a set of nodes, and is taken up when all of them have
+//!   room at once. Its parts are charged then, and wait for their nodes to ask.
+//! - Packing and spreading: a node that asks is passed over when another that waits for work suits the first task
+//!   better, and that one is named in [`woken`](Placing::woken).
+
+mod classes;
+mod explain;
+mod floor;
+mod gang;
+mod gpus;
+mod levels;
+mod names;
+mod needs;
+mod nodes;
+mod queue;
+mod rank;
+mod reserve;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub(crate) use classes::Gang;
+pub(crate) use explain::{Explanation, Obstacle, Provision, TooLarge};
+pub(crate) use gpus::GpuShare;
+pub(crate) use names::{Dimension, Shortage};
+pub(crate) use needs::Request;
+pub(crate) use nodes::Allocation;
+pub(crate) use queue::{Lane, ReadyCount};
+pub(crate) use rank::{Position, Rank, Tie};
+
+use crate::model::{Capacity, Placement};
+use floor::{Choice, Floor};
+use queue::Ready;
+use std::ops::Range;
+
+/// Ready tasks, nodes, and who gets what.
+#[derive(Default)]
+pub(crate) struct Placing {
+    ready: Ready,
+    floor: Floor,
+}
+
+/// A distinct request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct ClassId(u32);
+
+/// A node. Keys are not used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct NodeKey(u32);
+
+/// A run, or a part of one that has a limit of its own, such as an array. The number means nothing here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct RunKey(pub(crate) u32);
+
+/// How many more tasks of a run may run now.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Limit(pub(crate) u32);
+
+/// What a node asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    /// At most so many tasks.
+    pub(crate) tasks: u32,
+    /// They run one after another, so that all of them are charged as one.
+    pub(crate) sequential: bool,
+}
+
+/// Consecutive tasks of one entry, and the entry's place in the order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Span {
+    position: Position,
+    start: u32,
+}
+
+/// Tasks that a node was given, and the share of it that they hold.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Placed {
+    pub(crate) class: ClassId,
+    pub(crate) run: RunKey,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) allocation: Allocation,
+}
+
+impl Placing {
+    /// Places tasks as told; see [`Placement`].
+    pub(crate) fn new(placement: Placement) -> Self {
+        let mut placing = Placing::default();
+        placing.floor.placement = placement;
+        placing
+    }
+
+    /// The class of a request: the same for equal requests.
+    pub(crate) fn intern(&mut self, request: &Request) -> ClassId {
+        self.intern_as(request, None)
+    }
+
+    fn intern_as(&mut self, request: &Request, gang: Option<Gang>) -> ClassId {
+        let (class, new) = self.floor.classes.intern(request, gang);
+        if new {
+            self.ready.add_class(request.slots());
+        }
+        class
+    }
+
+    /// Tasks became ready. A range stays one entry, however long.
+    pub(crate) fn push(&mut self, class: ClassId, rank: Rank, run: RunKey, tasks: Range<u32>) {
+        let span = self.span(rank, tasks);
+        self.ready.insert(class, run, span);
+    }
+
+    /// Tasks became ready that start together or not at all: on distinct nodes, or `packed` on as few as may be.
+    pub(crate) fn push_gang(
+        &mut self,
+        class: ClassId,
+        rank: Rank,
+        run: RunKey,
+        tasks: Range<u32>,
+        packed: bool,
+    ) {
+        let span = self.span(rank, tasks);
+        let request = self.floor.classes.get(class).request.clone();
+        let gang = Gang {
+            tasks: span.len() as u32,
+            packed,
+        };
+        let class = self.intern_as(&request, Some(gang));
+        self.ready.insert(class, run, span);
+    }
+
+    fn span(&mut self, rank: Rank, tasks: Range<u32>) -> Span {
+        let position = Position::new(rank, self.ready.stamp(), tasks.end);
+        Span {
+            position,
+            start: tasks.start,
+        }
+    }
+
+    /// Tasks that were taken and not begun go back to their place in the order. Gangs go back as a whole, with
+    /// [`push_gang`](Placing::push_gang).
+    pub(crate) fn requeue(
+        &mut self,
+        class: ClassId,
+        run: RunKey,
+        spans: impl IntoIterator<Item = Span>,
+    ) {
+        debug_assert!(
+            self.floor.classes.get(class).gang.is_none(),
+            "part of a gang goes back"
+        );
+        spans
+            .into_iter()
+            .for_each(|span| self.ready.insert(class, run, span));
+    }
+
+    /// Forgets what a run has ready. What is returned is only to be dropped, outside locks: it may be large. What the
+    /// run has running goes on, until it is released.
+    #[must_use = "drop it outside locks"]
+    pub(crate) fn remove_run(&mut self, run: RunKey) -> Vec<Lane> {
+        let removed = self.ready.remove_run(run);
+        for class in self.floor.classes.ids() {
+            self.drop_idle_hold(class);
+        }
+        removed
+    }
+
+    /// The most urgent ready tasks that have room on the node: of one class and run, which `may` lets start.
+    ///
+    /// `None` means that there is nothing for this node now, or that another one is to have it first: see
+    /// [`woken`](Placing::woken). Ask again after whatever makes room or work.
+    pub(crate) fn take(
+        &mut self,
+        node: NodeKey,
+        room: Room,
+        may: &mut dyn FnMut(RunKey) -> Limit,
+    ) -> Option<Placed> {
+        if let Some(part) = self.floor.pick_up(node) {
+            return Some(part);
+        }
+        let placed = match self.floor.choose(&self.ready, node, room, may)? {
+            Choice::Tasks(choice) => {
+                let (class, run) = (choice.class, choice.run);
+                let spans = self.ready.take(class, run, choice.tasks, choice.bound);
+                let tasks = spans.iter().map(|span| span.len() as u32).sum();
+                let units = if room.sequential { 1 } else { tasks };
+                Some(Placed {
+                    class,
+                    run,
+                    spans,
+                    allocation: self.floor.charge(node, class, units),
+                })
+            }
+            Choice::Gang(choice) => {
+                let spans = self
+                    .ready
+                    .take(choice.class, choice.run, choice.tasks, None);
+                self.floor
+                    .start_gang(choice.class, choice.run, spans, &choice.places);
+                self.floor.pick_up(node)
+            }
+        }?;
+        self.drop_idle_hold(placed.class);
+        self.floor.check(node);
+        Some(placed)
+    }
+
+    /// Gives back what tasks held. Of a node that has left, there is nothing to give back.
+    pub(crate) fn release(&mut self, node: NodeKey, allocation: Allocation) {
+        let needs = &self.floor.classes.get(allocation.class()).needs;
+        self.floor.nodes.release(node, needs, allocation);
+        self.floor.check(node);
+    }
+
+    /// Nodes that are to ask now, since the last call: others stood back for them, or a part of a gang waits there.
+    pub(crate) fn woken(&mut self) -> Vec<NodeKey> {
+        std::mem::take(&mut self.floor.woken)
+    }
+
+    fn drop_idle_hold(&mut self, class: ClassId) {
+        if self.ready.is_empty(class) {
+            self.floor.drop_hold(class);
+        }
+    }
+}
+
+/// Nodes.
+impl Placing {
+    /// A node joins.
+    pub(crate) fn add_node(&mut self, capacity: &Capacity) -> NodeKey {
+        self.floor.add_node(capacity)
+    }
+
+    /// A node leaves. What it held is gone with it; returned are parts of gangs that it had not asked for yet.
+    pub(crate) fn remove_node(&mut self, node: NodeKey) -> Vec<Placed> {
+        self.floor.remove_node(node)
+    }
+
+    /// A node has another number of slots. It may be fewer than are in use: then nothing starts until enough are free.
+    pub(crate) fn resize_slots(&mut self, node: NodeKey, slots: u32) {
+        self.floor.drop_holds_at(node);
+        self.floor.nodes.resize_slots(node, slots);
+        self.floor.check(node);
+    }
+
+    /// So many slots come on top of the node's own while bodies wait there.
+    pub(crate) fn set_lent(&mut self, node: NodeKey, slots: u32) {
+        self.floor.nodes.set_lent(node, slots);
+        self.floor.check(node);
+    }
+
+    /// Whether a node waits for work: it asks as soon as it is woken. Packing and spreading choose among these. A
+    /// successful [`take`](Placing::take) clears it.
+    pub(crate) fn set_hungry(&mut self, node: NodeKey, hungry: bool) {
+        self.floor.nodes.set_hungry(node, hungry);
+    }
+
+    /// How many slots a node has, lent ones included, and how many of them are in use.
+    pub(crate) fn slots(&self, node: NodeKey) -> Option<(u32, u32)> {
+        Some(self.floor.nodes.get(node)?.slots())
+    }
+
+    /// Whether some node has more slots in use than it has.
+    pub(crate) fn is_over_committed(&self) -> bool {
+        self.floor
+            .nodes
+            .iter()
+            .any(|(_, node)| node.free.slots() < 0)
+    }
+}
+
+/// What is ready.
+impl Placing {
+    /// Whether anything is ready, whether or not it may start.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.ready.count().tasks > 0
+    }
+
+    /// How much is ready.
+    pub(crate) fn ready(&self) -> ReadyCount {
+        self.ready.count()
+    }
+
+    /// How much is ready of each request, as for deciding how many nodes to have.
+    pub(crate) fn demand(&self) -> impl Iterator<Item = (&Request, Option<Gang>, ReadyCount)> {
+        self.floor
+            .classes
+            .ids()
+            .filter(|&class| !self.ready.is_empty(class))
+            .map(|id| {
+                let class = self.floor.classes.get(id);
+                (&*class.request, class.gang, self.ready.count_of(id))
+            })
+    }
+}
+
+impl Limit {
+    /// Nothing may start.
+    pub(crate) const NONE: Limit = Limit(0);
+    /// As many as have room.
+    pub(crate) const UNLIMITED: Limit = Limit(u32::MAX);
+}
+
+impl Span {
+    /// The tasks.
+    pub(crate) fn tasks(self) -> Range<u32> {
+        self.start..self.position.end()
+    }
+
+    /// Leaves the first `tasks` here, and gives the others.
+    pub(crate) fn split_off(&mut self, tasks: u32) -> Span {
+        let middle = self.start.saturating_add(tasks).min(self.position.end());
+        let rest = Span {
+            start: middle,
+            ..*self
+        };
+        self.position = self.position.ending(middle);
+        rest
+    }
+
+    fn len(&self) -> u64 {
+        self.position.end().saturating_sub(self.start).into()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Placed {
+    /// All tasks, in order.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = u32> {
+        self.spans.iter().flat_map(|span| span.tasks())
+    }
+}

@@ -1,0 +1,107 @@
+//! Candidates for the next start, most urgent first.
+
+use super::queue::Ready;
+use super::rank::Position;
+use super::{ClassId, Limit, RunKey};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, btree_set};
+use std::iter::Peekable;
+
+/// Goes through the classes by the most urgent of their tasks that may start.
+pub(super) struct Walk<'a> {
+    ready: &'a Ready,
+    heads: Peekable<btree_set::Iter<'a, (Position, ClassId, RunKey)>>,
+    /// Classes whose first lanes may not start anything: what of them may, later in the order.
+    deferred: BinaryHeap<Reverse<Candidate>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Candidate {
+    pub(super) position: Position,
+    pub(super) class: ClassId,
+    pub(super) run: RunKey,
+    pub(super) limit: Limit,
+}
+
+pub(super) enum Step {
+    Candidate(Candidate),
+    /// Nothing of the class may start.
+    Paused(ClassId),
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(ready: &'a Ready) -> Self {
+        Walk {
+            ready,
+            heads: ready.heads.iter().peekable(),
+            deferred: BinaryHeap::new(),
+        }
+    }
+
+    pub(super) fn next(&mut self, may: &mut dyn FnMut(RunKey) -> Limit) -> Option<Step> {
+        loop {
+            let head = self.heads.peek().copied().copied();
+            if self
+                .deferred
+                .peek()
+                .is_some_and(|Reverse(other)| is_before(other, head))
+            {
+                return self
+                    .deferred
+                    .pop()
+                    .map(|Reverse(other)| Step::Candidate(other));
+            }
+            let (position, class, run) = head?;
+            self.heads.next();
+            let limit = may(run);
+            if limit > Limit::NONE {
+                return Some(Step::Candidate(Candidate {
+                    position,
+                    class,
+                    run,
+                    limit,
+                }));
+            }
+            match self.first_allowed(class, may) {
+                None => return Some(Step::Paused(class)),
+                Some(found) => self.deferred.push(Reverse(found)),
+            }
+        }
+    }
+
+    /// Where in the order something comes next that is not of this candidate's class and run.
+    pub(super) fn bound(&self, candidate: Candidate) -> Option<Position> {
+        let here = (candidate.position, candidate.run);
+        let lanes = self.ready.queue(candidate.class).order.range(here..);
+        let lane = lanes.skip(1).map(|&(position, _)| position).next();
+        let head = self.heads.clone().next().map(|&(position, ..)| position);
+        let deferred = self.deferred.peek().map(|Reverse(other)| other.position);
+        [lane, head, deferred].into_iter().flatten().min()
+    }
+
+    /// Behind the first lane, which is not allowed anything.
+    fn first_allowed(
+        &self,
+        class: ClassId,
+        may: &mut dyn FnMut(RunKey) -> Limit,
+    ) -> Option<Candidate> {
+        self.ready
+            .queue(class)
+            .order
+            .iter()
+            .skip(1)
+            .find_map(|&(position, run)| {
+                let limit = may(run);
+                (limit > Limit::NONE).then_some(Candidate {
+                    position,
+                    class,
+                    run,
+                    limit,
+                })
+            })
+    }
+}
+
+fn is_before(other: &Candidate, head: Option<(Position, ClassId, RunKey)>) -> bool {
+    head.is_none_or(|head| (other.position, other.class, other.run) < head)
+}
