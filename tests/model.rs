@@ -6,6 +6,12 @@
 //!
 //! `PROPTEST_CASES` says how many jobs are tried.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "the helpers of tests may panic, too; clippy.toml allows it only in the tests themselves"
+)]
+
 #[path = "behaviour/watchdog.rs"]
 mod watchdog;
 

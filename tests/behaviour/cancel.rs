@@ -11,7 +11,9 @@ fn cancelling_one_element_before_its_array_is_opened_leaves_the_others_alone() {
         let mut job = Job::new("one element");
         let (go, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let slow = job.task((), (), move || drop(gate.lock().unwrap().recv()));
+        let slow = job.task((), (), move || {
+            let _ = gate.lock().unwrap().recv();
+        });
         let array = job.map_with((), 0..5_u32, &slow, |n: &u32, (): &()| *n);
         let pool = pool(1);
         let run = pool.submit(job).unwrap();
@@ -31,7 +33,9 @@ fn the_subtree_of_an_element_is_what_depends_on_that_element() {
         let mut job = Job::new("subtree");
         let (go, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let slow = job.task((), (), move || drop(gate.lock().unwrap().recv()));
+        let slow = job.task((), (), move || {
+            let _ = gate.lock().unwrap().recv();
+        });
         let a = job.map_with((), 0..5_u32, &slow, |n: &u32, (): &()| *n);
         let b = job.each((), &a, |n: &u32| *n);
         let sum = job.reduce((), &b, |all: &[u32]| all.len());

@@ -47,7 +47,9 @@ fn a_task_stays_skipped_when_its_other_predecessor_succeeds_later() {
         let (go, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
         let fails = job.task("fails", (), fallible(|| Err::<(), _>("as told")));
-        let slow = job.task("slow", (), move || drop(gate.lock().unwrap().recv()));
+        let slow = job.task("slow", (), move || {
+            let _ = gate.lock().unwrap().recv();
+        });
         let both = job.task("both", (&fails, &slow), |(): &(), (): &()| ());
         let pool = pool(2);
         let run = pool.submit(job).unwrap();
@@ -110,7 +112,9 @@ fn a_skipped_element_does_not_keep_the_others_from_being_opened_later() {
         let mut job = Job::new("opened late");
         let (go, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
-        let slow = job.task("slow", (), move || drop(gate.lock().unwrap().recv()));
+        let slow = job.task("slow", (), move || {
+            let _ = gate.lock().unwrap().recv();
+        });
         let a = job.map("a", 0..3_u64, fallible(fails_at(1)));
         let b = job.each("b", (&a, &slow), |n: &u64, (): &()| *n);
         let pool = pool(2);

@@ -1,5 +1,11 @@
 //! What jobs, pools and runs promise, through the public interface alone.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "the helpers of tests may panic, too; clippy.toml allows it only in the tests themselves"
+)]
+
 mod cancel;
 mod edges_of_use;
 mod errors;
