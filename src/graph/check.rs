@@ -32,7 +32,6 @@ mod tests {
     use super::super::Edges;
     use super::super::edges::FreezeError;
     use super::super::edges::tests::graphs;
-    use super::*;
     use petgraph::graph::DiGraph;
     use proptest::prelude::*;
 

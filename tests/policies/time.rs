@@ -60,7 +60,7 @@ fn a_time_limit_uses_a_retry_and_a_late_output_is_dropped() {
 fn a_task_within_its_limit_leaves_nothing_behind() {
     let mut job = Job::new("in time");
     let tasks = job.map("tasks", 0..100u32, |n: &u32| *n);
-    job.configure(&tasks, TaskSettings::new().time_limit(LONG));
+    job.configure(tasks, TaskSettings::new().time_limit(LONG));
     let pool = pool();
     let run = pool.submit(job).expect("submitted");
     assert_eq!(run.output(&tasks).wait().expect("all").len(), 100);
