@@ -17,9 +17,9 @@ pub use executor::ThreadExecutor;
 pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
-    Attempt, AttemptEnd, Backoff, BoxError, Counts, Defect, DefectKind, Error, ErrorKind,
-    FailurePolicy, MaxRetries, Name, Panic, Permanent, Result, RetryIf, Returned, TaskId,
-    TaskSettings, TaskState,
+    Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
+    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
+    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

@@ -1,7 +1,7 @@
 //! The façade's second half: runs, and what comes out of them.
 
 use crate::engine::{self, forbids_waiting, waiting};
-use crate::model::{Attempt, Counts, Error, ErrorKind, Result, TaskId, TaskState};
+use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
 use crate::work::{Output, OutputOf, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
@@ -103,6 +103,18 @@ impl Run {
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
     pub fn state(&self, task: impl Into<TaskId>) -> Result<TaskState> {
         Ok(self.run.state(self.known(task.into())?))
+    }
+
+    /// Why a task, or an array as a whole, is not running: which task it waits for, until when, which limit, or what each
+    /// node lacks for it; or that it is running, or how it ended. For people: the words may change.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn explain(&self, task: impl Into<TaskId>) -> Result<Explanation> {
+        let task = self.known(task.into())?;
+        let engine = self.run.engine();
+        let words = engine.with(|policy, effects| policy.explain(&self.run, task, effects));
+        Ok(Explanation::new(words))
     }
 
     /// How many tasks stand where: exact once the run has ended, and at most a few tasks behind before.

@@ -1,6 +1,6 @@
 //! What the policy decided and others must carry out, once its lock is free.
 
-use super::policy::Time;
+use super::policy::{ReadyTasks, Time};
 use super::{Engine, Run};
 use event_listener::Event;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub(crate) struct Effects {
     pub(crate) ended: Vec<Arc<Run>>,
     /// Tasks that succeeded through the policy: their inputs are let go.
     pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
+    /// What runs that have ended had ready: only to be dropped.
+    pub(crate) unplaced: Vec<ReadyTasks>,
     /// Arrays that are complete: what they wanted as a whole is let go.
     pub(crate) finish: Vec<(Arc<Run>, usize)>,
 }

@@ -16,11 +16,11 @@ pub(crate) use current::{Current, enter, forbids_waiting, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 pub use policy::Outcome;
-pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Policy, Taken, TakenWork};
+pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;
-use crate::model::{Error, ErrorKind, Result};
+use crate::model::{Capacity, Error, ErrorKind, Result};
 use crate::sync::{Bell, lock};
 use clock::Clock;
 use event_listener::{Event, EventListener};
@@ -64,14 +64,15 @@ impl Engine {
         answer
     }
 
-    /// Begins a run.
-    pub(crate) fn submit(self: &Arc<Self>, job: &FrozenJob) -> Result<Arc<Run>> {
+    /// Begins a run, on an executor that has these nodes, or will have; none, if it can't say.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        job: &FrozenJob,
+        offered: &[Capacity],
+    ) -> Result<Arc<Run>> {
         let run = Arc::new(Run::new(job.inner().clone(), self.clone(), self.next_seq()));
-        let accepted = self.with(|policy, effects| policy.submit(&run, effects));
-        match accepted {
-            true => Ok(run),
-            false => Err(pool_closed().in_job(job.name())),
-        }
+        self.with(|policy, effects| policy.submit(&run, offered, effects))?;
+        Ok(run)
     }
 
     fn next_seq(&self) -> u64 {

@@ -5,7 +5,7 @@ use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
 use super::policy::{Failure, Ledger, RunRank, Time};
 use crate::job::Frozen;
-use crate::model::{Attempt, BoxError, Counts, ELEMENT, Error, ErrorKind, TaskId, TaskState};
+use crate::model::{Attempt, BoxError, Counts, Error, ErrorKind, TaskId, TaskState};
 use crate::sync::lock;
 use crate::work::{Host, LanePass, Locals, Values};
 use event_listener::Event;
@@ -344,11 +344,7 @@ impl Supervisor for Run {
 
     fn queue_elements(&self, elements: Range<u32>) {
         self.ask(|policy, effects| {
-            policy.queue(
-                self,
-                elements.map(|number| TaskId(number | ELEMENT)),
-                effects,
-            )
+            policy.queue_elements(self, elements, effects);
         });
     }
 

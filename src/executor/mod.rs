@@ -45,7 +45,7 @@ pub use grant::{Grant, Lease, LeaseId};
 #[cfg(feature = "thread")]
 pub use thread::ThreadExecutor;
 
-use crate::model::Result;
+use crate::model::{Capacity, IntoAmount, Result};
 use async_trait::async_trait;
 
 /// Runs tasks, somewhere. See the [module](self) for the contract.
@@ -63,7 +63,7 @@ pub trait Executor: Send + Sync + 'static {
 }
 
 /// What an executor can run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Offer {
     /// Closures: only where they were made, in this process.
@@ -72,6 +72,9 @@ pub struct Offer {
     pub asynchronous: bool,
     /// Named [`Function`](crate::Function)s.
     pub functions: bool,
+    /// What its nodes have, or may come to have; `None` if it can't say. A job with a task that none of them, and none of
+    /// the nodes that have joined, could ever run is refused.
+    pub nodes: Option<Vec<Capacity>>,
 }
 
 impl Offer {
@@ -81,7 +84,14 @@ impl Offer {
             closures: true,
             asynchronous: true,
             functions: true,
+            nodes: None,
         }
+    }
+
+    /// What its nodes have, or may come to have.
+    pub fn nodes(mut self, nodes: impl IntoIterator<Item = Capacity>) -> Self {
+        self.nodes = Some(nodes.into_iter().collect());
+        self
     }
 
     /// The same without bodies that wait.
@@ -95,12 +105,8 @@ impl Offer {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct NodeSpec {
-    /// How many tasks may run at once, in number.
-    pub slots: u32,
-    /// How many bodies may be waiting at once, besides.
-    pub async_slots: u32,
-    /// The node's GPUs, by index.
-    pub gpus: Vec<u32>,
+    /// What it has for tasks.
+    pub capacity: Capacity,
     /// Words that tell the node from others, for people and for placement.
     pub labels: Vec<String>,
 }
@@ -108,23 +114,36 @@ pub struct NodeSpec {
 impl NodeSpec {
     /// A node with so many slots, and nothing else.
     pub fn new(slots: u32) -> Self {
-        NodeSpec {
-            slots,
-            async_slots: 0,
-            gpus: Vec::new(),
-            labels: Vec::new(),
-        }
+        Capacity::slots(slots).into()
     }
 
     /// How many bodies may be waiting at once. Default 0.
-    pub fn async_slots(mut self, async_slots: u32) -> Self {
-        self.async_slots = async_slots;
-        self
+    pub fn async_slots(self, async_slots: u32) -> Self {
+        self.with(|capacity| capacity.async_slots(async_slots))
+    }
+
+    /// The node's CPUs. Default none. A float that is no [`Amount`](crate::Amount) counts as none.
+    pub fn cpus(self, cpus: impl IntoAmount) -> Self {
+        self.with(|capacity| capacity.cpus(cpus))
+    }
+
+    /// The node's memory, in bytes. Default none.
+    pub fn memory(self, bytes: u64) -> Self {
+        self.with(|capacity| capacity.memory(bytes))
     }
 
     /// The node's GPUs, by index. Default none.
-    pub fn gpus(mut self, gpus: impl IntoIterator<Item = u32>) -> Self {
-        self.gpus = gpus.into_iter().collect();
+    pub fn gpus(self, gpus: impl IntoIterator<Item = u32>) -> Self {
+        self.with(|capacity| capacity.gpus(gpus))
+    }
+
+    /// An amount of something that tasks may ask for under this name.
+    pub fn custom(self, name: impl Into<String>, amount: impl IntoAmount) -> Self {
+        self.with(|capacity| capacity.custom(name, amount))
+    }
+
+    fn with(mut self, change: impl FnOnce(Capacity) -> Capacity) -> Self {
+        self.capacity = change(self.capacity);
         self
     }
 
@@ -132,6 +151,15 @@ impl NodeSpec {
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.labels.push(label.into());
         self
+    }
+}
+
+impl From<Capacity> for NodeSpec {
+    fn from(capacity: Capacity) -> Self {
+        NodeSpec {
+            capacity,
+            labels: Vec::new(),
+        }
     }
 }
 

@@ -1,20 +1,20 @@
 //! The builder of jobs.
 
 use super::frozen::{ArrayPart, Frozen, FrozenJob, array_of_node, element_wise_edges, is_each};
+use super::settings::JobSettings;
 use super::task::Task;
 use crate::graph::{Csr, Dependency, Edges, Graph, GraphSource};
 use crate::model::{
-    Defect, DefectKind, Error, FailurePolicy, JobTag, MAX_INDEX, Name, Panic, Result, TaskSettings,
+    Defect, DefectKind, Error, JobTag, MAX_INDEX, Name, Panic, Result, TaskSettings,
 };
 use crate::work::{
-    Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Queued, Ref, Slot, TaskRef, Unit,
-    Upstream, each_unit, map_unit, task_unit,
+    Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Ref, Slot, TaskRef, Unit, Upstream,
+    each_unit, map_unit, task_unit,
 };
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// A set of tasks and task arrays, the dependencies between them, and the values that flow along these.
 ///
@@ -37,14 +37,12 @@ use std::time::Duration;
 pub struct Job {
     tag: JobTag,
     name: String,
-    policy: FailurePolicy,
-    priority: i32,
-    time_limit: Option<Duration>,
-    defaults: TaskSettings,
-    settings: HashMap<u32, TaskSettings>,
+    pub(super) whole: JobSettings,
+    pub(super) defaults: TaskSettings,
+    pub(super) settings: HashMap<u32, TaskSettings>,
     edges: Edges,
-    units: Vec<Box<dyn Unit>>,
-    arrays: Vec<ArrayPart>,
+    pub(super) units: Vec<Box<dyn Unit>>,
+    pub(super) arrays: Vec<ArrayPart>,
     elements: u32,
     layout: Layout,
     names: HashMap<Arc<str>, u32>,
@@ -66,9 +64,7 @@ impl Job {
         Job {
             tag: JobTag::unique(),
             name: name.into(),
-            policy: FailurePolicy::default(),
-            priority: 0,
-            time_limit: None,
+            whole: JobSettings::default(),
             defaults: TaskSettings::default(),
             settings: HashMap::new(),
             edges: Edges::default(),
@@ -300,38 +296,6 @@ impl Job {
         }
     }
 
-    /// What a failed task means for the others. Default: [`FailurePolicy::Continue`].
-    pub fn failure_policy(&mut self, policy: FailurePolicy) {
-        self.policy = policy;
-    }
-
-    /// What the settings of its tasks are, where these set nothing themselves.
-    pub fn defaults(&mut self, settings: TaskSettings) {
-        self.defaults = settings.or(&self.defaults);
-    }
-
-    /// Sets when and how often a task, or each element of an array, may run. What was set before is kept where this
-    /// sets nothing.
-    pub fn configure(&mut self, task: impl Into<TaskRef>, settings: TaskSettings) {
-        let task = task.into();
-        if self.knows(task.node, task) {
-            let before = self.settings.remove(&task.node).unwrap_or_default();
-            self.settings.insert(task.node, settings.or(&before));
-        }
-    }
-
-    /// How long the whole job may take from its submission. What has not ended then is cancelled, and the run ends with
-    /// [`ErrorKind::TimedOut`](crate::ErrorKind::TimedOut). Default: no limit. (Azure Batch: `maxWallClockTime` of a job.)
-    pub fn time_limit(&mut self, limit: Duration) {
-        self.time_limit = Some(limit);
-    }
-
-    /// Which of a pool's jobs go first: those of higher priority. A more urgent job overtakes within one task of each
-    /// worker; it interrupts none. Default 0. (Azure Batch: job priority, from -1000 to 1000; here any number.)
-    pub fn priority(&mut self, priority: i32) {
-        self.priority = priority;
-    }
-
     /// The job's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -394,21 +358,26 @@ impl Job {
         self.settings
             .values_mut()
             .for_each(|settings| *settings = std::mem::take(settings).or(&self.defaults));
-        self.queue_units();
+        let queued = self.queue_units();
+        let requests = self.distinct_requests();
         let tasks = self.len();
         Ok(FrozenJob::new(Frozen {
             csr,
             tag: self.tag,
             name: self.name,
-            policy: self.policy,
+            policy: self.whole.policy,
             units: self.units.into_boxed_slice(),
             arrays: self.arrays.into_boxed_slice(),
             tasks,
             layout: self.layout,
             owners: self.owners,
             labels: self.labels,
-            priority: self.priority,
-            time_limit: self.time_limit,
+            priority: self.whole.priority,
+            time_limit: self.whole.time_limit,
+            task_order: self.whole.task_order,
+            max_parallel_tasks: self.whole.max_parallel_tasks,
+            queued,
+            requests,
             defaults: self.defaults,
             settings: self.settings,
             reverse: OnceLock::new(),
@@ -482,7 +451,7 @@ impl Job {
 
     /// Whether a handle is one of this job.
     #[inline]
-    fn knows(&mut self, node: u32, task: TaskRef) -> bool {
+    pub(super) fn knows(&mut self, node: u32, task: TaskRef) -> bool {
         let known = task.job == self.tag;
         if !known {
             self.defect(node, DefectKind::ForeignHandle);
@@ -562,7 +531,7 @@ impl Job {
         }
     }
 
-    fn array_of(&self, node: u32) -> Option<u32> {
+    pub(super) fn array_of(&self, node: u32) -> Option<u32> {
         array_of_node(&self.arrays, node).map(|array| array as u32)
     }
 
@@ -636,23 +605,6 @@ impl Job {
             let readers = self.wanted[owner as usize];
             let kept = readers == 0 || self.kept.binary_search(&owner).is_ok();
             self.units[owner as usize].set_wanted(readers + u32::from(kept));
-        }
-    }
-
-    /// Marks what the policy must start: bodies that wait, and tasks whose settings need it.
-    fn queue_units(&mut self) {
-        for node in 0..self.units.len() {
-            let plain = self
-                .settings
-                .get(&(node as u32))
-                .unwrap_or(&self.defaults)
-                .is_plain();
-            if !plain || self.units[node].kind().asynchronous {
-                Queued::hide(&mut self.units[node]);
-                if let Some(array) = self.array_of(node as u32) {
-                    self.arrays[array as usize].queued = true;
-                }
-            }
         }
     }
 

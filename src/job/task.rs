@@ -1,6 +1,6 @@
 //! A single task with settings of its own.
 
-use crate::model::{Backoff, JobTag, MaxRetries, Name, TaskSettings};
+use crate::model::{Backoff, JobTag, MaxRetries, Name, Resources, TaskSettings};
 use crate::work::{Body, Inputs, Slot, TaskRef, Unit, Upstream, task_unit};
 use std::fmt;
 use std::time::Duration;
@@ -78,6 +78,16 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// See [`TaskSettings::time_limit`].
     pub fn time_limit(self, limit: Duration) -> Self {
         self.settings(TaskSettings::new().time_limit(limit))
+    }
+
+    /// See [`TaskSettings::priority`].
+    pub fn priority(self, priority: i32) -> Self {
+        self.settings(TaskSettings::new().priority(priority))
+    }
+
+    /// See [`TaskSettings::resources`].
+    pub fn resources(self, resources: Resources) -> Self {
+        self.settings(TaskSettings::new().resources(resources))
     }
 
     /// Keeps the output as long as the [`Run`](crate::Run), although others depend on it.

@@ -44,6 +44,22 @@ impl TaskState {
     }
 }
 
+/// Why a task is not running, in words for people: see [`Run::explain`](crate::Run::explain).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Explanation(String);
+
+impl Explanation {
+    pub(crate) fn new(words: String) -> Self {
+        Explanation(words)
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl fmt::Display for TaskState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -16,6 +16,8 @@ pub struct Call<'a> {
     /// The node's id, or the id of the array's first element.
     pub(crate) first: &'a AtomicU32,
     pub(crate) attempt: u32,
+    /// The GPUs that the attempt holds, if it holds any.
+    pub(crate) gpus: Option<&'a Arc<[u32]>>,
     pub(crate) lane: Option<LanePass<'a>>,
     /// The next element to run, and the one after the last: see [`next_element`](Self::next_element).
     pub(crate) cursor: &'a AtomicU32,
@@ -133,6 +135,7 @@ impl Call<'_> {
             self.index(),
             self.attempt,
             self.lane.is_none(),
+            self.gpus.cloned(),
         )
     }
 }

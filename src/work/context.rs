@@ -31,6 +31,7 @@ pub struct Context {
     index: u32,
     attempt: u32,
     leased: bool,
+    gpus: Option<Arc<[u32]>>,
 }
 
 impl Context {
@@ -40,6 +41,7 @@ impl Context {
         index: u32,
         attempt: u32,
         leased: bool,
+        gpus: Option<Arc<[u32]>>,
     ) -> Self {
         Context {
             host,
@@ -47,6 +49,7 @@ impl Context {
             index,
             attempt,
             leased,
+            gpus,
         }
     }
 
@@ -60,6 +63,12 @@ impl Context {
     /// Which attempt this is, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// The GPUs that are this attempt's until its body returns, by index: as many whole ones as its
+    /// [resources](crate::Resources::gpus) ask for, or the one that it has a part of.
+    pub fn gpus(&self) -> Vec<u32> {
+        self.gpus.as_deref().unwrap_or_default().to_vec()
     }
 
     /// The index in the task array, or 0 for a single task.

@@ -278,6 +278,8 @@ impl Policy {
         let Some(entry) = self.entry(run).filter(|_| run.ended_state(task).is_none()) else {
             return;
         };
+        entry.stale = true;
+        effects.wake = true;
         let lease = entry.leased.remove(&task);
         let attempt = lease.map_or(0, |lease| lease.attempt);
         if let Some(lease) = lease {

@@ -1,6 +1,7 @@
 //! A run, as the policy sees it.
 
-use super::super::flow::Sink;
+use super::super::flow::{Ready, Sink};
+use super::placing::RunKey;
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::model::TaskId;
@@ -33,6 +34,15 @@ impl RunRank {
         self.1
     }
 
+    pub(super) fn priority(self) -> i32 {
+        self.0.0
+    }
+
+    /// The same number as the placing keeps it: it wraps after four billion runs.
+    pub(super) fn number(self) -> u32 {
+        self.1 as u32
+    }
+
     /// Whether a run goes before another because of its priority.
     pub(super) fn is_more_urgent_than(self, other: RunRank) -> bool {
         self.0 < other.0
@@ -53,10 +63,14 @@ pub(super) struct Entry {
     pub(super) run: Arc<Run>,
     /// Ready for any lane: no policy applies to it but its job's.
     pub(super) ready: VecDeque<Item>,
-    /// Ready, and started one by one by the policy.
-    pub(super) queued: VecDeque<TaskId>,
-    /// Elements that have just become ready, and are not yet queued.
+    /// Who counts those of its tasks that the policy starts; and of which arrays, by node, another does.
+    group: RunKey,
+    arrays: HashMap<u32, RunKey>,
+    /// Tasks have been ended that may be among those ready.
+    pub(super) stale: bool,
+    /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
+    pub(super) reached: Vec<u32>,
     /// The current attempt of each task that an executor has been given one by one.
     pub(super) leased: HashMap<TaskId, LeaseState>,
     /// Tasks that are not ready before a time.
@@ -74,12 +88,15 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(run: Arc<Run>) -> Self {
+    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: HashMap<u32, RunKey>) -> Self {
         Entry {
             run,
             ready: VecDeque::new(),
-            queued: VecDeque::new(),
+            group,
+            arrays,
+            stale: false,
             opened: Vec::new(),
+            reached: Vec::new(),
             leased: HashMap::new(),
             delayed: HashMap::new(),
             retries: HashMap::new(),
@@ -91,14 +108,18 @@ impl Entry {
         }
     }
 
-    /// Whether there is something to start.
-    pub(super) fn has_work(&self) -> bool {
-        !self.ready.is_empty() || !self.queued.is_empty()
+    /// Whether there are plain tasks to start, or to steal from a lane.
+    pub(super) fn has_or_shares_plain(&self) -> bool {
+        !self.ready.is_empty() || self.run.flow().has_surplus()
     }
 
-    /// Whether there is something to start, or to steal from a lane.
-    pub(super) fn has_or_shares_work(&self) -> bool {
-        self.has_work() || self.run.flow().has_surplus()
+    /// Who counts the tasks of a node.
+    pub(super) fn group_of(&self, node: u32) -> RunKey {
+        self.arrays.get(&node).copied().unwrap_or(self.group)
+    }
+
+    pub(super) fn groups(&self) -> impl Iterator<Item = RunKey> {
+        self.arrays.values().copied().chain([self.group])
     }
 
     /// Begins the next attempt of a task.
@@ -142,10 +163,13 @@ impl Entry {
     }
 }
 
-/// Work that becomes ready under the policy's eyes waits for whoever takes it next.
+/// Work that becomes ready under the policy's eyes waits for whoever takes it next, or to be queued.
 impl Sink for Entry {
     fn ready(&mut self, item: Item) {
-        self.ready.push_back(item);
+        match item.ready() {
+            Ready::Node(node) if self.run.job().is_queued(node) => self.reached.push(node),
+            _ => self.ready.push_back(item),
+        }
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {

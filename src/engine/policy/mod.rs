@@ -5,27 +5,38 @@
 
 mod attempts;
 mod cancel;
+mod charge;
 mod entry;
+mod explain;
 mod ledger;
+mod limits;
 mod node;
 mod order;
+mod placing;
+mod queue;
+mod refuse;
 mod settle;
 mod take;
 mod timers;
 
 pub(crate) use attempts::Failure;
+pub(crate) use charge::Charge;
 pub(crate) use entry::{LeaseKey, RunRank};
 pub(crate) use ledger::Ledger;
-pub(crate) use node::{Charge, NodeKey};
 pub(crate) use order::Order;
+pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
+pub(crate) use queue::Place;
 pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
 
 use super::{Effects, Item, Run};
-use crate::model::{ELEMENT, TaskId};
+use crate::model::{Capacity, Result};
+use charge::Charges;
 use entry::Entry;
+use limits::Limits;
 use node::Nodes;
+use placing::{Placing, Position};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timers::{Alarm, Timers};
@@ -34,7 +45,11 @@ use timers::{Alarm, Timers};
 #[derive(Default)]
 pub(crate) struct Policy {
     runs: BTreeMap<RunRank, Entry>,
+    /// What the policy starts itself, and what there is for it and for lanes.
+    placing: Placing,
+    limits: Limits,
     nodes: Nodes,
+    charges: Charges,
     timers: Timers,
     orders: VecDeque<Order>,
     closed: bool,
@@ -43,14 +58,21 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Takes a run in; false when the pool is closed.
-    pub(super) fn submit(&mut self, run: &Arc<Run>, effects: &mut Effects) -> bool {
+    /// Takes a run in, unless the pool is closed or can never run it. `offered` are nodes that the executor has, or will
+    /// have; nothing, if it can't say.
+    pub(super) fn submit(
+        &mut self,
+        run: &Arc<Run>,
+        offered: &[Capacity],
+        effects: &mut Effects,
+    ) -> Result<()> {
         if self.closed {
-            return false;
+            return Err(super::pool_closed().in_job(run.name()));
         }
-        let mut entry = Entry::new(run.clone());
-        entry.ready.extend(run.flow().initial());
+        self.refuse_too_large(run.job(), offered)?;
+        let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
+        self.queue_sources(run, effects);
         self.set_run_timers(run, effects);
         // Lanes of less urgent runs are asked to look: see `wants_back`.
         self.runs
@@ -61,7 +83,16 @@ impl Policy {
             self.end(run, effects);
         }
         effects.wake = true;
-        true
+        Ok(())
+    }
+
+    fn new_entry(&mut self, run: &Arc<Run>) -> Entry {
+        let (job, rank) = (run.job(), run.rank());
+        let group = self.limits.add(rank, job.max_parallel_tasks, None);
+        let arrays = job.limited_arrays();
+        let arrays =
+            arrays.map(|(node, most)| (node, self.limits.add(rank, Some(most), Some(group))));
+        Entry::new(run.clone(), group, arrays.collect())
     }
 
     fn set_run_timers(&mut self, run: &Run, effects: &mut Effects) {
@@ -90,7 +121,21 @@ impl Policy {
     pub(crate) fn wants_back(&self, run: &Run) -> bool {
         let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
         let mut before = self.runs.iter().take_while(more_urgent);
-        self.nodes.over_committed() || before.any(|(_, entry)| entry.has_or_shares_work())
+        let mut may = |group| self.limits.room(group);
+        let bound = Position::before(run.rank().plain());
+        self.placing.is_over_committed()
+            || before.any(|(_, entry)| entry.has_or_shares_plain())
+            || self.placing.has_before(bound, &mut may)
+    }
+
+    /// Whether there is something to start.
+    fn has_work(&self) -> bool {
+        self.placing.has_ready() || self.runs.values().any(|entry| !entry.ready.is_empty())
+    }
+
+    /// Whether there is something to start, or to steal from a lane.
+    fn has_or_shares_work(&self) -> bool {
+        self.placing.has_ready() || self.runs.values().any(Entry::has_or_shares_plain)
     }
 
     /// Closes the pool: nothing more is taken in.
@@ -111,12 +156,12 @@ impl Policy {
 
     /// Whether no worker, and no body that waits, is at anything.
     pub(crate) fn holds_nothing(&self) -> bool {
-        self.nodes.are_free()
+        self.charges.are_all_back()
     }
 
     /// What workers hold. To be dropped outside the engine's lock, since the last holder of a charge takes it.
     pub(crate) fn charges(&self) -> Vec<Arc<Charge>> {
-        self.nodes.charges().collect()
+        self.charges.iter().collect()
     }
 
     fn entry(&mut self, run: &Run) -> Option<&mut Entry> {
@@ -131,6 +176,10 @@ impl Policy {
         entry
             .all_timers()
             .for_each(|timer| self.timers.clear(timer));
+        for group in entry.groups() {
+            effects.unplaced.extend(self.placing.remove_run(group));
+            self.limits.forget(group);
+        }
         entry.run.mark_ended();
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
@@ -144,59 +193,6 @@ impl Policy {
     pub(crate) fn give_back(&mut self, run: &Run, items: Vec<Item>, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
             entry.ready.extend(items);
-            effects.wake = true;
-        }
-    }
-
-    /// A node is ready that lanes don't start: a task, or an array's elements.
-    pub(super) fn queue_node(&mut self, run: &Run, node: u32, effects: &mut Effects) {
-        match run.job().array_of_node(node) {
-            Some(array) => {
-                let Some(entry) = self.entry(run) else { return };
-                if run.flow().open(array, entry) {
-                    run.flow().array_succeeded(array, entry);
-                    effects.finish.push((entry.run.clone(), array));
-                    self.notify_array_watchers(run, array, effects);
-                }
-                self.queue_opened(run, effects);
-                effects.wake = true;
-            }
-            None => self.queue(run, [TaskId(node)], effects),
-        }
-    }
-
-    /// Elements that became ready while the flow had the entry for a sink, and that lanes don't start.
-    pub(super) fn queue_opened(&mut self, run: &Run, effects: &mut Effects) {
-        let opened = self
-            .entry(run)
-            .map(|entry| std::mem::take(&mut entry.opened))
-            .unwrap_or_default();
-        for elements in opened {
-            self.queue(
-                run,
-                elements.map(|number| TaskId(number | ELEMENT)),
-                effects,
-            );
-        }
-    }
-
-    /// Tasks are ready that lanes don't start.
-    pub(super) fn queue(
-        &mut self,
-        run: &Run,
-        tasks: impl IntoIterator<Item = TaskId>,
-        effects: &mut Effects,
-    ) {
-        for task in tasks {
-            let wait = run.job().settings_of(task).start_after.unwrap_or_default();
-            self.ready_at(run, task, run.submitted() + wait, effects);
-        }
-    }
-
-    /// The task may start as soon as there is room for it.
-    fn enqueue(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        if let Some(entry) = self.entry(run) {
-            entry.queued.push_back(task);
             effects.wake = true;
         }
     }

@@ -115,7 +115,7 @@ impl Policy {
                 self.notify_array_watchers(run, array, effects);
             }
         }
-        self.queue_opened(run, effects);
+        self.queue_reached(run, effects);
         self.notify_watchers(run, task, effects);
         self.report(run, 1, effects);
     }
@@ -294,12 +294,12 @@ impl Policy {
     pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         let (completed, finished) = run.flow().quiesce(entry);
-        effects.wake |= entry.has_work();
+        effects.wake |= !entry.ready.is_empty();
         let owner = entry.run.clone();
         effects
             .finish
             .extend(completed.into_iter().map(|array| (owner.clone(), array)));
-        self.queue_opened(run, effects);
+        self.queue_reached(run, effects);
         if finished {
             self.end(run, effects);
         }

@@ -12,6 +12,13 @@ pub(crate) type Time = Duration;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct TimerKey(Time, u64);
 
+impl TimerKey {
+    /// When it is due.
+    pub(super) fn time(self) -> Time {
+        self.0
+    }
+}
+
 /// What happens then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Alarm {

@@ -23,6 +23,21 @@ pub enum FailurePolicy {
     MaxFailures(u64),
 }
 
+/// Which of a job's ready tasks go first, among those of equal priority. Jobs of equal priority go first job first,
+/// whatever the order inside them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TaskOrder {
+    /// As they became ready, more or less. The default, and the quickest.
+    #[default]
+    Ready,
+    /// As they were added to the job; elements by index.
+    Submission,
+    /// As they became ready, together with those of other jobs that say so, and behind jobs that don't.
+    Interleaved,
+}
+
 impl FailurePolicy {
     /// Whether a job with so many failed tasks goes on.
     pub(crate) fn bears(self, failures: u64) -> bool {

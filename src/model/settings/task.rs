@@ -1,6 +1,7 @@
 //! Settings of a task, or of every element of an array.
 
 use super::retries::{Backoff, MaxRetries, RetryIf};
+use crate::model::Resources;
 use serde::{Deserialize, Serialize};
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -28,6 +29,9 @@ pub struct TaskSettings {
     pub(crate) total_time_limit: Option<Duration>,
     pub(crate) start_after: Option<Duration>,
     pub(crate) deadline: Option<Duration>,
+    pub(crate) priority: Option<i32>,
+    pub(crate) resources: Option<Resources>,
+    pub(crate) max_parallel: Option<u32>,
 }
 
 impl TaskSettings {
@@ -84,6 +88,30 @@ impl TaskSettings {
         self
     }
 
+    /// Which of a job's ready tasks go first: those of higher priority. Default 0. Of tasks of several jobs, the job's
+    /// [priority](crate::Job::priority) counts first.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// What the task needs of the node it runs on, for as long as it runs. Default: one slot. A job that asks for more
+    /// than any node of the pool has is refused at submit.
+    ///
+    /// A body that waits holds its node's slots for such bodies, and whatever else it asks for.
+    pub fn resources(mut self, resources: Resources) -> Self {
+        self.resources = Some(resources);
+        self
+    }
+
+    /// At most so many of an array's elements run at once. 0 counts as 1. Default: as many as have room. As a job's
+    /// default it holds for each of its arrays by itself; for all its tasks together there is
+    /// [`Job::max_parallel_tasks`](crate::Job::max_parallel_tasks).
+    pub fn max_parallel(mut self, tasks: u32) -> Self {
+        self.max_parallel = Some(tasks.max(1));
+        self
+    }
+
     /// What is not set, from `defaults`.
     pub(crate) fn or(self, defaults: &TaskSettings) -> Self {
         TaskSettings {
@@ -94,14 +122,23 @@ impl TaskSettings {
             total_time_limit: self.total_time_limit.or(defaults.total_time_limit),
             start_after: self.start_after.or(defaults.start_after),
             deadline: self.deadline.or(defaults.deadline),
+            priority: self.priority.or(defaults.priority),
+            resources: self.resources.or_else(|| defaults.resources.clone()),
+            max_parallel: self.max_parallel.or(defaults.max_parallel),
         }
     }
 
-    /// Whether lanes may start the task: nothing here needs a clock before it fails.
+    /// Whether lanes may start the task: nothing here needs a clock before it fails, or counts what runs.
     pub(crate) fn is_plain(&self) -> bool {
         self.time_limit.is_none()
             && self.total_time_limit.is_none()
             && self.start_after.is_none()
             && self.deadline.is_none()
+            && self.max_parallel.is_none()
+    }
+
+    /// Whether the task has a say in the order of its job: then no other may jump it.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.priority.is_some() || self.resources.is_some()
     }
 }
