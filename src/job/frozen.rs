@@ -2,12 +2,15 @@
 
 use crate::executor::Offer;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
-use crate::model::{ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId};
+use crate::model::{
+    ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId, TaskOrder, TaskSettings,
+};
 use crate::sync::lock;
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 /// A job that has been checked and made compact: run it as often as you like, also at the same time.
 ///
@@ -47,6 +50,16 @@ pub(crate) struct Frozen {
     pub(crate) owners: Vec<u32>,
     pub(crate) labels: HashMap<u32, Arc<str>>,
     pub(crate) priority: i32,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) task_order: TaskOrder,
+    pub(crate) max_parallel_tasks: Option<u32>,
+    /// Of tasks without settings of their own.
+    pub(crate) defaults: TaskSettings,
+    pub(crate) settings: HashMap<u32, TaskSettings>,
+    /// The policy starts some of the tasks.
+    pub(crate) queued: bool,
+    /// Of each distinct request for resources, the first node that makes it.
+    pub(crate) requests: Vec<u32>,
     /// Made when first asked for.
     pub(crate) reverse: OnceLock<Reverse>,
 }
@@ -172,7 +185,8 @@ impl Frozen {
     /// The node that a task is, or is an element of, and its index there.
     pub(crate) fn locate(&self, task: TaskId) -> Option<(u32, u32)> {
         if !task.is_element() {
-            return ((task.0 as usize) < self.units.len()).then_some((task.0, 0));
+            let known = (task.0 as usize) < self.units.len();
+            return known.then_some((task.0, 0));
         }
         let part = &self.arrays[self.array_of_element(task.number())?];
         Some((part.node, task.0 - (ELEMENT | part.first)))
@@ -242,7 +256,7 @@ impl Frozen {
     }
 
     /// The first task that an executor with this offer can't run, and why.
-    pub(crate) fn unsupported(&self, offer: Offer) -> Option<(String, &'static str)> {
+    pub(crate) fn unsupported(&self, offer: &Offer) -> Option<(String, &'static str)> {
         let refused = |kind: Kind| match kind {
             Kind {
                 asynchronous: true, ..
@@ -264,6 +278,45 @@ impl Frozen {
             .enumerate()
             .filter(|_| !all)
             .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
+    }
+
+    /// When and how often a task may run.
+    pub(crate) fn settings_of(&self, task: TaskId) -> &TaskSettings {
+        let own = match task.is_element() {
+            _ if self.settings.is_empty() => None,
+            false => self.settings.get(&task.0),
+            true => self
+                .locate(task)
+                .and_then(|(node, _)| self.settings.get(&node)),
+        };
+        own.unwrap_or(&self.defaults)
+    }
+
+    /// Whether only the policy starts a node.
+    pub(crate) fn is_queued(&self, node: u32) -> bool {
+        self.units[node as usize].kind().queued
+    }
+
+    pub(crate) fn is_asynchronous(&self, node: u32) -> bool {
+        self.units[node as usize].kind().asynchronous
+    }
+
+    /// The arrays of which only so many elements may run at once, by node.
+    pub(crate) fn limited_arrays(&self) -> impl Iterator<Item = (u32, u32)> {
+        let limit = |part: &ArrayPart| self.settings_of(TaskId(part.node)).max_parallel;
+        let arrays = self.arrays.iter();
+        arrays.filter_map(move |part| Some((part.node, limit(part)?.max(1))))
+    }
+
+    /// Every task that has a deadline.
+    pub(crate) fn deadlines(&self) -> Vec<(Duration, TaskId)> {
+        if self.defaults.deadline.is_none() && self.settings.is_empty() {
+            return Vec::new();
+        }
+        let nodes = (0..self.units.len() as u32).map(TaskId);
+        nodes
+            .filter_map(|node| Some((self.settings_of(node).deadline?, node)))
+            .collect()
     }
 
     /// What a task is called in errors and events.

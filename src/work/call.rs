@@ -16,6 +16,8 @@ pub struct Call<'a> {
     /// The node's id, or the id of the array's first element.
     pub(crate) first: &'a AtomicU32,
     pub(crate) attempt: u32,
+    /// The GPUs that the attempt holds, if it holds any.
+    pub(crate) gpus: Option<&'a Arc<[u32]>>,
     pub(crate) lane: Option<LanePass<'a>>,
     /// The next element to run, and the one after the last: see [`next_element`](Self::next_element).
     pub(crate) cursor: &'a AtomicU32,
@@ -52,8 +54,8 @@ pub(crate) trait Host: Send + Sync {
     /// For an attempt that is leased, not on a lane: runs `put` if the attempt is current.
     fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool;
 
-    /// Whether the attempt's outcome will be thrown away.
-    fn is_cancelled(&self, task: TaskId, attempt: u32) -> bool;
+    /// Whether the outcome will be thrown away: of the attempt that was leased, or of a lane's.
+    fn is_cancelled(&self, task: TaskId, leased: Option<u32>) -> bool;
 
     /// The job's name.
     fn job_name(&self) -> &str;
@@ -127,7 +129,14 @@ impl Call<'_> {
     }
 
     pub(crate) fn context(&self) -> Context {
-        Context::new(self.host.clone(), self.task(), self.index(), self.attempt)
+        Context::new(
+            self.host.clone(),
+            self.task(),
+            self.index(),
+            self.attempt,
+            self.lane.is_none(),
+            self.gpus.cloned(),
+        )
     }
 }
 

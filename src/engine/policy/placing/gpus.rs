@@ -68,6 +68,7 @@ impl GpuNeed {
     }
 }
 
+#[cfg(test)]
 impl GpuShare {
     /// How much of the device: 1 is all of it.
     pub(crate) fn amount(self) -> Amount {

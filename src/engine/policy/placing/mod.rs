@@ -32,18 +32,21 @@ mod tests;
 mod walk;
 
 pub(crate) use classes::Gang;
-pub(crate) use explain::{Explanation, Obstacle, Provision, TooLarge};
-pub(crate) use gpus::GpuShare;
-pub(crate) use names::{Dimension, Shortage};
+pub(crate) use explain::Explanation;
 pub(crate) use needs::Request;
 pub(crate) use nodes::Allocation;
-pub(crate) use queue::{Lane, ReadyCount};
+pub(crate) use queue::Lane;
+#[cfg(test)]
+pub(crate) use queue::ReadyCount;
 pub(crate) use rank::{Position, Rank, Tie};
 
-use crate::model::{Capacity, Placement};
+use crate::model::{Capacity, Resources};
+#[cfg(test)]
+use floor::Placement;
 use floor::{Choice, Floor};
 use queue::Ready;
 use std::ops::Range;
+use walk::{Step, Walk};
 
 /// Ready tasks, nodes, and who gets what.
 #[derive(Default)]
@@ -95,6 +98,7 @@ pub(crate) struct Placed {
 
 impl Placing {
     /// Places tasks as told; see [`Placement`].
+    #[cfg(test)]
     pub(crate) fn new(placement: Placement) -> Self {
         let mut placing = Placing::default();
         placing.floor.placement = placement;
@@ -121,6 +125,7 @@ impl Placing {
     }
 
     /// Tasks became ready that start together or not at all: on distinct nodes, or `packed` on as few as may be.
+    #[cfg(test)]
     pub(crate) fn push_gang(
         &mut self,
         class: ClassId,
@@ -175,7 +180,8 @@ impl Placing {
         removed
     }
 
-    /// The most urgent ready tasks that have room on the node: of one class and run, which `may` lets start.
+    /// The most urgent ready tasks that have room on the node: of one class and run, which `may` lets start; only of
+    /// those that come `before` a place in the order, if that is given.
     ///
     /// `None` means that there is nothing for this node now, or that another one is to have it first: see
     /// [`woken`](Placing::woken). Ask again after whatever makes room or work.
@@ -183,12 +189,13 @@ impl Placing {
         &mut self,
         node: NodeKey,
         room: Room,
+        before: Option<Position>,
         may: &mut dyn FnMut(RunKey) -> Limit,
     ) -> Option<Placed> {
         if let Some(part) = self.floor.pick_up(node) {
             return Some(part);
         }
-        let placed = match self.floor.choose(&self.ready, node, room, may)? {
+        let placed = match self.floor.choose(&self.ready, node, room, before, may)? {
             Choice::Tasks(choice) => {
                 let (class, run) = (choice.class, choice.run);
                 let spans = self.ready.take(class, run, choice.tasks, choice.bound);
@@ -215,11 +222,73 @@ impl Placing {
         Some(placed)
     }
 
+    /// One slot for work of this rank that is not placed task by task, unless what the node has is kept for something
+    /// more urgent.
+    pub(crate) fn charge_slot(&mut self, node: NodeKey, rank: Rank) -> Option<Allocation> {
+        let class = self.slot_class();
+        let behind = Position::behind(rank);
+        let is_before = |other: ClassId| self.ready.head(other).is_some_and(|head| head < behind);
+        let room = self.floor.left(node, &is_before)?;
+        if !room.fits(&self.floor.classes.get(class).needs) {
+            return None;
+        }
+        let allocation = self.floor.charge(node, class, 1);
+        self.floor.check(node);
+        Some(allocation)
+    }
+
+    /// The class of what asks for a slot and nothing else.
+    pub(crate) fn slot_class(&mut self) -> ClassId {
+        self.intern(&Request::blocking(Resources::default()))
+    }
+
+    /// Whether something that holds slots, may start and comes before this place in the order is ready.
+    pub(crate) fn has_before(&self, bound: Position, may: &mut dyn FnMut(RunKey) -> Limit) -> bool {
+        let mut walk = Walk::new(&self.ready);
+        while let Some(step) = walk.next(may) {
+            match step {
+                Step::Candidate(found) if found.position >= bound => return false,
+                Step::Candidate(found) if self.may_ever_start(found.class) => return true,
+                Step::Candidate(_) | Step::Paused(_) => {}
+            }
+        }
+        false
+    }
+
+    fn may_ever_start(&self, class: ClassId) -> bool {
+        self.holds_slots(class) && !self.floor.is_hopeless(class)
+    }
+
+    /// Whether the tasks of a class hold slots: bodies that wait don't.
+    pub(crate) fn holds_slots(&self, class: ClassId) -> bool {
+        self.floor.classes.get(class).needs.slots() > 0
+    }
+
     /// Gives back what tasks held. Of a node that has left, there is nothing to give back.
     pub(crate) fn release(&mut self, node: NodeKey, allocation: Allocation) {
         let needs = &self.floor.classes.get(allocation.class()).needs;
         self.floor.nodes.release(node, needs, allocation);
         self.floor.check(node);
+    }
+
+    /// Forgets the first tasks of all classes as long as they are `over`, so that nothing is kept for them.
+    pub(crate) fn discard_heads(&mut self, over: &mut dyn FnMut(RunKey, u32) -> bool) {
+        loop {
+            let heads = self.ready.heads.iter().copied();
+            let stale: Vec<_> = heads
+                .filter(|&(_, class, run)| {
+                    let first = self.ready.first(class, run);
+                    first.is_some_and(|task| over(run, task))
+                })
+                .collect();
+            if stale.is_empty() {
+                return;
+            }
+            for (_, class, run) in stale {
+                self.ready.take(class, run, 1, None);
+                self.floor.drop_hold(class);
+            }
+        }
     }
 
     /// Nodes that are to ask now, since the last call: others stood back for them, or a part of a gang waits there.
@@ -261,11 +330,13 @@ impl Placing {
 
     /// Whether a node waits for work: it asks as soon as it is woken. Packing and spreading choose among these. A
     /// successful [`take`](Placing::take) clears it.
+    #[cfg(test)]
     pub(crate) fn set_hungry(&mut self, node: NodeKey, hungry: bool) {
         self.floor.nodes.set_hungry(node, hungry);
     }
 
     /// How many slots a node has, lent ones included, and how many of them are in use.
+    #[cfg(test)]
     pub(crate) fn slots(&self, node: NodeKey) -> Option<(u32, u32)> {
         Some(self.floor.nodes.get(node)?.slots())
     }
@@ -287,20 +358,9 @@ impl Placing {
     }
 
     /// How much is ready.
+    #[cfg(test)]
     pub(crate) fn ready(&self) -> ReadyCount {
         self.ready.count()
-    }
-
-    /// How much is ready of each request, as for deciding how many nodes to have.
-    pub(crate) fn demand(&self) -> impl Iterator<Item = (&Request, Option<Gang>, ReadyCount)> {
-        self.floor
-            .classes
-            .ids()
-            .filter(|&class| !self.ready.is_empty(class))
-            .map(|id| {
-                let class = self.floor.classes.get(id);
-                (&*class.request, class.gang, self.ready.count_of(id))
-            })
     }
 }
 
@@ -337,6 +397,7 @@ impl Span {
     }
 }
 
+#[cfg(test)]
 impl Placed {
     /// All tasks, in order.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = u32> {
