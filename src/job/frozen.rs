@@ -280,45 +280,6 @@ impl Frozen {
             .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
     }
 
-    /// When and how often a task may run.
-    pub(crate) fn settings_of(&self, task: TaskId) -> &TaskSettings {
-        let own = match task.is_element() {
-            _ if self.settings.is_empty() => None,
-            false => self.settings.get(&task.0),
-            true => self
-                .locate(task)
-                .and_then(|(node, _)| self.settings.get(&node)),
-        };
-        own.unwrap_or(&self.defaults)
-    }
-
-    /// Whether only the policy starts a node.
-    pub(crate) fn is_queued(&self, node: u32) -> bool {
-        self.units[node as usize].kind().queued
-    }
-
-    pub(crate) fn is_asynchronous(&self, node: u32) -> bool {
-        self.units[node as usize].kind().asynchronous
-    }
-
-    /// The arrays of which only so many elements may run at once, by node.
-    pub(crate) fn limited_arrays(&self) -> impl Iterator<Item = (u32, u32)> {
-        let limit = |part: &ArrayPart| self.settings_of(TaskId(part.node)).max_parallel;
-        let arrays = self.arrays.iter();
-        arrays.filter_map(move |part| Some((part.node, limit(part)?.max(1))))
-    }
-
-    /// Every task that has a deadline.
-    pub(crate) fn deadlines(&self) -> Vec<(Duration, TaskId)> {
-        if self.defaults.deadline.is_none() && self.settings.is_empty() {
-            return Vec::new();
-        }
-        let nodes = (0..self.units.len() as u32).map(TaskId);
-        nodes
-            .filter_map(|node| Some((self.settings_of(node).deadline?, node)))
-            .collect()
-    }
-
     /// What a task is called in errors and events.
     pub(crate) fn label(&self, task: TaskId) -> String {
         match self.locate(task) {

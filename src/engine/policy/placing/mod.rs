@@ -46,7 +46,6 @@ use floor::Placement;
 use floor::{Choice, Floor};
 use queue::Ready;
 use std::ops::Range;
-use walk::{Step, Walk};
 
 /// Ready tasks, nodes, and who gets what.
 #[derive(Default)]
@@ -242,23 +241,6 @@ impl Placing {
         self.intern(&Request::blocking(Resources::default()))
     }
 
-    /// Whether something that holds slots, may start and comes before this place in the order is ready.
-    pub(crate) fn has_before(&self, bound: Position, may: &mut dyn FnMut(RunKey) -> Limit) -> bool {
-        let mut walk = Walk::new(&self.ready);
-        while let Some(step) = walk.next(may) {
-            match step {
-                Step::Candidate(found) if found.position >= bound => return false,
-                Step::Candidate(found) if self.may_ever_start(found.class) => return true,
-                Step::Candidate(_) | Step::Paused(_) => {}
-            }
-        }
-        false
-    }
-
-    fn may_ever_start(&self, class: ClassId) -> bool {
-        self.holds_slots(class) && !self.floor.is_hopeless(class)
-    }
-
     /// Whether the tasks of a class hold slots: bodies that wait don't.
     pub(crate) fn holds_slots(&self, class: ClassId) -> bool {
         self.floor.classes.get(class).needs.slots() > 0
@@ -269,26 +251,6 @@ impl Placing {
         let needs = &self.floor.classes.get(allocation.class()).needs;
         self.floor.nodes.release(node, needs, allocation);
         self.floor.check(node);
-    }
-
-    /// Forgets the first tasks of all classes as long as they are `over`, so that nothing is kept for them.
-    pub(crate) fn discard_heads(&mut self, over: &mut dyn FnMut(RunKey, u32) -> bool) {
-        loop {
-            let heads = self.ready.heads.iter().copied();
-            let stale: Vec<_> = heads
-                .filter(|&(_, class, run)| {
-                    let first = self.ready.first(class, run);
-                    first.is_some_and(|task| over(run, task))
-                })
-                .collect();
-            if stale.is_empty() {
-                return;
-            }
-            for (_, class, run) in stale {
-                self.ready.take(class, run, 1, None);
-                self.floor.drop_hold(class);
-            }
-        }
     }
 
     /// Nodes that are to ask now, since the last call: others stood back for them, or a part of a gang waits there.
