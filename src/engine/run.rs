@@ -56,7 +56,7 @@ impl Run {
         self.rank
     }
 
-    pub(super) fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         self.rank.seq()
     }
 
@@ -305,11 +305,11 @@ impl Host for Run {
 
     fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool {
         self.ask(|policy, _| {
-            let current = policy.is_current(self, task, attempt);
-            if current {
+            let stores = policy.may_store(self, task, attempt);
+            if stores {
                 put();
             }
-            current
+            stores
         })
     }
 

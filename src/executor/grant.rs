@@ -157,7 +157,7 @@ impl Lease {
     /// Tells this attempt from all others of the pool: what [`Order::Stop`](super::Order::Stop) names.
     pub fn id(&self) -> LeaseId {
         LeaseId(LeaseKey {
-            run: Arc::as_ptr(self.charge.run()) as usize,
+            run: self.charge.run().seq(),
             task: self.task,
             attempt: self.attempt,
         })

@@ -12,7 +12,7 @@
 //!   process. A lease that is dropped comes back as [`Returned::NodeLost`];
 //! - report [`Outcome::Succeeded`] only as [`Lease::run`] returned it for that very lease: dependents read what it stored;
 //! - keep a panic of a body to that body. [`Lease::run`] does;
-//! - give its nodes room for bodies that wait ([`NodeSpec::async_slots`], none by default) if its [`Offer`] has them, as
+//! - give its nodes room for bodies that wait ([`NodeSpec::async_slots`]) if its [`Offer`] has them, as
 //!   [`Offer::in_process`] does: without that room they wait for ever;
 //! - take the feed's [orders](Feed::order), also those it has no use for: what isn't taken piles up;
 //! - begin the leases of one grant one after another; [`Grant::split`] makes a second grant for someone else, if the
@@ -119,12 +119,12 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// A node with so many slots, and nothing else.
+    /// A node with so many slots, as many for bodies that wait, and nothing else.
     pub fn new(slots: u32) -> Self {
-        Capacity::slots(slots).into()
+        Capacity::slots(slots).async_slots(slots).into()
     }
 
-    /// How many bodies may be waiting at once. Default 0.
+    /// How many bodies may be waiting at once. Default: as many as there are slots. With 0, none ever starts.
     pub fn async_slots(self, async_slots: u32) -> Self {
         self.with(|capacity| capacity.async_slots(async_slots))
     }

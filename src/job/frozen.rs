@@ -272,11 +272,12 @@ impl Frozen {
             } => Some("is a function, which this pool's executor can't run"),
             _ => Some("is a closure, which can't leave this process; use a `Function`"),
         };
-        let all = offer.closures && offer.asynchronous && offer.functions;
+        if offer.closures && offer.asynchronous && offer.functions {
+            return None;
+        }
         self.units
             .iter()
             .enumerate()
-            .filter(|_| !all)
             .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
     }
 

@@ -3,7 +3,7 @@
 use super::Context;
 use super::context::Locals;
 use super::values::Values;
-use crate::model::TaskId;
+use crate::model::{Panic, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Gate, Signal, Turnstile};
 use std::cell::Cell;
@@ -100,12 +100,14 @@ impl Call<'_> {
     ///
     /// Without a lane the engine's lock is held around `put`.
     #[inline]
-    pub(crate) fn commit<T>(&self, value: T, put: impl FnOnce(T)) -> bool {
+    pub(crate) fn commit<T>(&self, value: T, put: impl FnOnce(T) -> Option<T>) -> bool {
         match &self.lane {
             Some(lane) => {
                 let inside = lane.gate.enter(lane.turnstile, lane.seen.get()) || self.readmit(lane);
                 if inside {
-                    put(value);
+                    // A lane's attempt is the first: it replaces nothing.
+                    let replaced = put(value);
+                    debug_assert!(replaced.is_none(), "a lane's attempt is a task's first");
                 }
                 inside
             }
@@ -146,12 +148,14 @@ pub(crate) fn commit<T>(
     task: TaskId,
     attempt: u32,
     value: T,
-    put: impl FnOnce(T),
+    put: impl FnOnce(T) -> Option<T>,
 ) -> bool {
-    let mut once = Some((value, put));
-    host.commit(task, attempt, &mut || {
+    let (mut once, mut replaced) = (Some((value, put)), None);
+    let stored = host.commit(task, attempt, &mut || {
         if let Some((value, put)) = once.take() {
-            put(value);
+            replaced = put(value);
         }
-    })
+    });
+    Panic::ignore(|| drop(replaced));
+    stored
 }

@@ -69,7 +69,7 @@ impl<T: Send + Sync + 'static> Output<T> {
     /// # Safety
     /// As [`Values::put`].
     #[inline]
-    unsafe fn put(&self, values: &Values, index: u32, len: u32, value: T) {
+    unsafe fn put(&self, values: &Values, index: u32, len: u32, value: T) -> Option<T> {
         // SAFETY: the caller's.
         unsafe { values.put(self.slot, index as usize, len as usize, value, self.wanted) }
     }

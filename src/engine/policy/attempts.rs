@@ -44,6 +44,14 @@ impl Failure {
         }
     }
 
+    /// An executor said that a body succeeded which never ran to its end.
+    pub(super) fn without_output() -> Self {
+        Self::final_of(
+            "its executor reported a success, and no output was stored; `Lease::run` stores it"
+                .into(),
+        )
+    }
+
     fn final_of(cause: String) -> Self {
         Failure {
             cause: cause.into(),

@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// An attempt of a task, among all runs of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct LeaseKey {
-    /// The run's address: unique while the lease holds the run.
-    pub(crate) run: usize,
+    /// The run's number in the pool.
+    pub(crate) run: u64,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
 }
@@ -56,6 +56,8 @@ pub(super) struct LeaseState {
     pub(super) started: Time,
     /// Of its time limit.
     pub(super) timer: Option<TimerKey>,
+    /// Its output has been stored: only then can it have succeeded.
+    pub(super) stored: bool,
 }
 
 /// A run that has not ended.
@@ -131,6 +133,7 @@ impl Entry {
                 attempt,
                 started,
                 timer,
+                stored: false,
             },
         );
         attempt
@@ -156,7 +159,7 @@ impl Entry {
 
     pub(super) fn key(&self, task: TaskId, attempt: u32) -> LeaseKey {
         LeaseKey {
-            run: Arc::as_ptr(&self.run) as usize,
+            run: self.run.seq(),
             task,
             attempt,
         }

@@ -68,7 +68,18 @@ impl Policy {
         self.timers.clear_all(lease.timer);
         let started = Some(lease.started.saturating_sub(run.submitted()));
         match ended {
-            Ended::Succeeded => self.succeed(run, task, &lease, effects),
+            Ended::Succeeded if lease.stored => self.succeed(run, task, &lease, effects),
+            // Its dependents would read what is not there.
+            Ended::Succeeded => {
+                self.fail(
+                    run,
+                    task,
+                    attempt,
+                    started,
+                    Failure::without_output(),
+                    effects,
+                );
+            }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
             Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
             Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
@@ -79,6 +90,16 @@ impl Policy {
     pub(crate) fn is_current(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
         self.entry(run)
             .is_some_and(|entry| entry.is_current(task, attempt))
+    }
+
+    /// Whether the attempt may store its output now: it is current and has not done so. It counts as having done so.
+    pub(crate) fn may_store(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
+        let lease = self
+            .entry(run)
+            .and_then(|entry| entry.leased.get_mut(&task));
+        lease.is_some_and(|lease| {
+            lease.attempt == attempt && !std::mem::replace(&mut lease.stored, true)
+        })
     }
 
     fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {
