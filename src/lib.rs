@@ -25,8 +25,9 @@ pub use executor::ThreadExecutor;
 pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
-    BoxError, Counts, Defect, DefectKind, Error, ErrorKind, FailurePolicy, Name, Panic, Result,
-    TaskId, TaskState,
+    Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
+    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
+    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

@@ -1,7 +1,7 @@
 //! The façade's first half: pools.
 
 use crate::engine::{Engine, pool_closed};
-use crate::executor::{Executor, Feed};
+use crate::executor::{Executor, Feed, Offer};
 use crate::job::{FrozenJob, IntoFrozen};
 use crate::model::{Error, ErrorKind, Panic, Result};
 use crate::run::Run;
@@ -54,8 +54,8 @@ pub enum Close {
 impl Pool {
     /// A pool on any executor, or a `Box<dyn Executor>`, which is served from now on by a thread of the pool's own.
     pub fn new(executor: impl Executor) -> Self {
-        let engine = Arc::new(Engine::default());
         crate::sync::prepare();
+        let engine = Engine::new();
         let executor: Arc<dyn Executor> = Arc::new(executor);
         let server = Server::start(executor.clone(), engine.clone());
         Pool {
@@ -72,8 +72,10 @@ impl Pool {
     /// if this executor can't run it, [`PoolClosed`](ErrorKind::PoolClosed). Then nothing was started.
     pub fn submit(&self, job: impl IntoFrozen) -> Result<Run> {
         let job = job.into_frozen()?;
-        self.refuse_unsupported(&job)?;
-        self.engine.submit(&job).map(Run::new)
+        let offer = self.executor.offer();
+        refuse_unsupported(&job, &offer)?;
+        let nodes = offer.nodes.unwrap_or_default();
+        self.engine.submit(&job, &nodes).map(Run::new)
     }
 
     /// Asks the executor for another number of slots. Running tasks are left alone; a shrinking executor gives slots up
@@ -156,15 +158,14 @@ impl Pool {
             }
         }
     }
+}
 
-    fn refuse_unsupported(&self, job: &FrozenJob) -> Result<()> {
-        let offer = self.executor.offer();
-        match job.inner().unsupported(offer) {
-            None => Ok(()),
-            Some((task, what)) => Err(Error::new(ErrorKind::Unsupported, what)
-                .in_job(job.name())
-                .of_task(task)),
-        }
+fn refuse_unsupported(job: &FrozenJob, offer: &Offer) -> Result<()> {
+    match job.inner().unsupported(offer) {
+        None => Ok(()),
+        Some((task, what)) => Err(Error::new(ErrorKind::Unsupported, what)
+            .in_job(job.name())
+            .of_task(task)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The façade's second half: runs, and what comes out of them.
 
 use crate::engine::{self, forbids_waiting, waiting};
-use crate::model::{Counts, Error, ErrorKind, Result, TaskId, TaskState};
+use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
 use crate::work::{Output, OutputOf, Selector, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
@@ -108,6 +108,18 @@ impl Run {
         Ok(self.run.state(self.known(task)?))
     }
 
+    /// Why a task, or an array as a whole, is not running: which task it waits for, until when, which limit, or what each
+    /// node lacks for it; or that it is running, or how it ended. For people: the words may change.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn explain(&self, task: impl Into<Selector>) -> Result<Explanation> {
+        let task = self.known(task)?;
+        let engine = self.run.engine();
+        let words = engine.with(|policy, effects| policy.explain(&self.run, task, effects));
+        Ok(Explanation::new(words))
+    }
+
     /// How many tasks stand where: exact once the run has ended, and at most a few tasks behind before.
     pub fn counts(&self) -> Counts {
         self.run.counts()
@@ -116,6 +128,15 @@ impl Run {
     /// The failures so far, in the order in which they happened.
     pub fn failures(&self) -> Vec<Error> {
         self.run.failures()
+    }
+
+    /// The attempts of a task that are on record: those of tasks that failed, were lost, or were tried again. A success
+    /// at the first attempt leaves no trace.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn attempts(&self, task: impl Into<Selector>) -> Result<Vec<Attempt>> {
+        Ok(self.run.attempts(self.known(task)?))
     }
 
     /// Whether every task has ended.

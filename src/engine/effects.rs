@@ -1,5 +1,6 @@
 //! What the policy decided and others must carry out, once its lock is free.
 
+use super::policy::{ReadyTasks, Time};
 use super::{Engine, Run};
 use event_listener::Event;
 use std::sync::Arc;
@@ -7,6 +8,10 @@ use std::sync::Arc;
 /// Collected under the engine's lock, applied after it.
 #[derive(Default)]
 pub(crate) struct Effects {
+    /// The time at which it was asked.
+    pub(crate) now: Time,
+    /// A timer was set.
+    pub(crate) retime: bool,
     /// There may be work to take.
     pub(crate) wake: bool,
     /// There will be none any more.
@@ -19,11 +24,20 @@ pub(crate) struct Effects {
     pub(crate) ended: Vec<Arc<Run>>,
     /// Tasks that succeeded through the policy: their inputs are let go.
     pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
+    /// What runs that have ended had ready: only to be dropped.
+    pub(crate) unplaced: Vec<ReadyTasks>,
     /// Arrays that are complete: what they wanted as a whole is let go.
     pub(crate) finish: Vec<(Arc<Run>, usize)>,
 }
 
 impl Effects {
+    pub(super) fn at(now: Time) -> Self {
+        Effects {
+            now,
+            ..Effects::default()
+        }
+    }
+
     pub(super) fn apply(self, engine: &Engine) {
         for (run, node, index) in &self.release {
             run.release(*node, *index);
@@ -35,6 +49,9 @@ impl Effects {
         self.ended.iter().for_each(|run| run.announce_end());
         if self.changed || !self.ended.is_empty() {
             notify(&engine.changed);
+        }
+        if self.retime {
+            engine.clock.wind(&engine.me);
         }
         if self.wake_all {
             engine.bell.ring_all();

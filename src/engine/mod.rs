@@ -5,6 +5,7 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod clock;
 mod current;
 mod effects;
 mod flow;
@@ -14,42 +15,68 @@ mod run;
 pub(crate) use current::{Current, enter, forbids_waiting, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
-pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Policy, Taken, TakenWork};
-pub use policy::{Outcome, Returned};
+pub use policy::Outcome;
+pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;
-use crate::model::{Error, ErrorKind, Result};
+use crate::model::{Capacity, Error, ErrorKind, Result};
 use crate::sync::{Bell, lock};
+use clock::Clock;
 use event_listener::{Event, EventListener};
-use std::sync::{Arc, Mutex};
+use policy::Time;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 /// One pool's engine.
-#[derive(Default)]
 pub(crate) struct Engine {
+    me: Weak<Engine>,
     policy: Mutex<Policy>,
+    clock: Clock,
+    submitted: AtomicU64,
     bell: Bell,
     /// Something changed for those who carry out orders, or wait for the pool to empty.
     changed: Event,
 }
 
 impl Engine {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new_cyclic(|me| Engine {
+            me: me.clone(),
+            policy: Mutex::default(),
+            clock: Clock::new(),
+            submitted: AtomicU64::new(0),
+            bell: Bell::default(),
+            changed: Event::new(),
+        })
+    }
+
+    /// What time it is.
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
-        let mut effects = Effects::default();
+        let mut effects = Effects::at(self.now());
         let answer = ask(&mut lock(&self.policy), &mut effects);
         effects.apply(self);
         answer
     }
 
-    /// Begins a run.
-    pub(crate) fn submit(self: &Arc<Self>, job: &FrozenJob) -> Result<Arc<Run>> {
-        let run = Arc::new(Run::new(job.inner().clone(), self.clone()));
-        let accepted = self.with(|policy, effects| policy.submit(&run, effects));
-        match accepted {
-            true => Ok(run),
-            false => Err(pool_closed().in_job(job.name())),
-        }
+    /// Begins a run, on an executor that has these nodes, or will have; none, if it can't say.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        job: &FrozenJob,
+        offered: &[Capacity],
+    ) -> Result<Arc<Run>> {
+        let run = Arc::new(Run::new(job.inner().clone(), self.clone(), self.next_seq()));
+        self.with(|policy, effects| policy.submit(&run, offered, effects))?;
+        Ok(run)
+    }
+
+    fn next_seq(&self) -> u64 {
+        self.submitted.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Rung when there is work to take.

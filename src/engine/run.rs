@@ -3,9 +3,9 @@
 use super::Engine;
 use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
-use super::policy::Ledger;
+use super::policy::{Failure, Ledger, RunRank, Time};
 use crate::job::Frozen;
-use crate::model::{BoxError, Counts, ELEMENT, Error, ErrorKind, Panic, TaskId, TaskState};
+use crate::model::{Attempt, BoxError, Counts, Error, ErrorKind, Panic, TaskId, TaskState};
 use crate::sync::lock;
 use crate::work::{Host, LanePass, Locals, Values};
 use event_listener::Event;
@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub(crate) struct Run {
     flow: Flow,
     engine: Arc<Engine>,
+    rank: RunRank,
+    submitted: Time,
     ledger: Mutex<Ledger>,
     locals: Locals,
     ended: AtomicBool,
@@ -24,8 +26,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(job: Arc<Frozen>, engine: Arc<Engine>) -> Self {
+    pub(super) fn new(job: Arc<Frozen>, engine: Arc<Engine>, seq: u64) -> Self {
         Run {
+            rank: RunRank::new(job.priority, seq),
+            submitted: engine.now(),
             flow: Flow::new(job),
             engine,
             ledger: Mutex::default(),
@@ -45,6 +49,25 @@ impl Run {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Its place among the pool's runs. Unique in the pool.
+    pub(crate) fn rank(&self) -> RunRank {
+        self.rank
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.rank.seq()
+    }
+
+    /// When it was submitted.
+    pub(super) fn submitted(&self) -> Time {
+        self.submitted
+    }
+
+    /// The attempts of a task that are on record.
+    pub(crate) fn attempts(&self, task: TaskId) -> Vec<Attempt> {
+        self.ledger().attempts_of(task)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -257,7 +280,8 @@ impl Run {
 impl Drop for Run {
     /// Drops the outputs that are left, and the errors. It may be a worker that does it.
     fn drop(&mut self) {
-        let ledger = std::mem::take(&mut *self.ledger());
+        let mut ledger = std::mem::take(&mut *self.ledger());
+        Panic::ignore_dropping(ledger.take_attempts());
         Panic::ignore(|| drop(ledger.ended_by));
         Panic::ignore_dropping(ledger.failures);
         for &node in &self.flow.job.owners {
@@ -281,19 +305,19 @@ impl Host for Run {
 
     fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool {
         self.ask(|policy, _| {
-            let current = policy.is_current(self, task, attempt);
-            if current {
+            let stores = policy.may_store(self, task, attempt);
+            if stores {
                 put();
             }
-            current
+            stores
         })
     }
 
-    fn is_cancelled(&self, task: TaskId, attempt: u32) -> bool {
+    fn is_cancelled(&self, task: TaskId, leased: Option<u32>) -> bool {
         if self.has_ended() || self.ended_state(task).is_some() {
             return true;
         }
-        attempt > 1 && !self.ask(|policy, _| policy.is_current(self, task, attempt))
+        leased.is_some_and(|attempt| !self.ask(|policy, _| policy.is_current(self, task, attempt)))
     }
 
     fn job_name(&self) -> &str {
@@ -315,15 +339,15 @@ impl Host for Run {
 
 impl Supervisor for Run {
     fn failed(&self, task: TaskId, cause: BoxError) {
-        let mut cause = Some(cause);
+        let mut failure = Some(Failure::of_body(cause, self.flow.job.settings_of(task)));
         self.ask(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
             let current = !self.has_ended() && self.ended_state(task).is_none();
-            if let Some(cause) = cause.take_if(|_| current) {
-                policy.lane_failed(self, task, cause, effects);
+            if let Some(failure) = failure.take_if(|_| current) {
+                policy.lane_failed(self, task, failure, effects);
             }
         });
-        Panic::ignore(|| drop(cause));
+        Panic::ignore(|| drop(failure));
     }
 
     fn queue_node(&self, node: u32) {
@@ -332,11 +356,7 @@ impl Supervisor for Run {
 
     fn queue_elements(&self, elements: Range<u32>) {
         self.ask(|policy, effects| {
-            policy.queue(
-                self,
-                elements.map(|number| TaskId(number | ELEMENT)),
-                effects,
-            )
+            policy.queue_elements(self, elements, effects);
         });
     }
 

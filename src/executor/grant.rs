@@ -1,7 +1,7 @@
 //! What a node is given to do, and the attempts that are begun from it.
 
-use crate::engine::{Charge, Item, LeaseKey, Outcome, Returned, Taken, TakenWork};
-use crate::model::{BoxError, Panic, TaskId};
+use crate::engine::{Charge, Item, LeaseKey, Outcome, Place, Taken, TakenWork};
+use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
 use crate::work::{Call, Host, Later, Step};
@@ -18,6 +18,8 @@ pub struct Grant {
     seen: Signal,
     items: VecDeque<Item>,
     tasks: VecDeque<TaskId>,
+    /// A task that the policy started, until it is begun.
+    queued: Option<Place>,
 }
 
 /// One attempt of a task, begun. Dropping it without an outcome reports its node as lost.
@@ -35,17 +37,18 @@ pub struct LeaseId(pub(super) LeaseKey);
 impl Grant {
     pub(super) fn new(taken: Taken) -> Self {
         let signal = taken.charge.run().flow().gate.signal();
-        let (items, tasks, seen) = match taken.work {
+        let (items, queued, seen) = match taken.work {
             TakenWork::Shift(items, seen) | TakenWork::Tasks(items, seen) => {
-                (items.into(), VecDeque::new(), seen)
+                (items.into(), None, seen)
             }
-            TakenWork::Queued(task) => (VecDeque::new(), VecDeque::from([task]), signal),
+            TakenWork::Queued(place) => (VecDeque::new(), Some(place), signal),
         };
         Grant {
             charge: taken.charge,
             seen,
             items,
-            tasks,
+            tasks: VecDeque::new(),
+            queued,
         }
     }
 
@@ -56,12 +59,15 @@ impl Grant {
             return None;
         }
         loop {
-            let Some(task) = self.tasks.pop_front() else {
+            let Some(task) = self.next() else {
                 self.expand()?;
                 continue;
             };
             let run = self.charge.run();
-            if let Some(attempt) = run.engine().with(|policy, _| policy.begin(run, task)) {
+            if let Some(attempt) = run
+                .engine()
+                .with(|policy, effects| policy.begin(run, task, effects))
+            {
                 self.charge.set_task(task);
                 return Some(Lease {
                     charge: self.charge.clone(),
@@ -87,6 +93,7 @@ impl Grant {
             seen: self.seen,
             items: VecDeque::new(),
             tasks: self.tasks.split_off(self.tasks.len() - half),
+            queued: None,
         })
     }
 
@@ -109,6 +116,11 @@ impl Grant {
         recalled
     }
 
+    fn next(&mut self) -> Option<TaskId> {
+        let queued = self.queued.take().map(|place| place.task());
+        queued.or_else(|| self.tasks.pop_front())
+    }
+
     /// The next item's tasks.
     fn expand(&mut self) -> Option<()> {
         let item = self.items.pop_front()?;
@@ -127,11 +139,15 @@ impl Drop for Grant {
             self.items.drain(..).collect(),
             self.tasks.drain(..).collect(),
         );
-        if !items.is_empty() || !tasks.is_empty() {
+        let queued = self.queued.take();
+        if !items.is_empty() || !tasks.is_empty() || queued.is_some() {
             let run = self.charge.run();
             run.engine().with(|policy, effects| {
                 policy.give_back(run, items, effects);
                 policy.give_back_tasks(run, tasks, effects);
+                queued
+                    .into_iter()
+                    .for_each(|place| policy.give_back_place(place, effects));
             });
         }
     }
@@ -141,7 +157,7 @@ impl Lease {
     /// Tells this attempt from all others of the pool: what [`Order::Stop`](super::Order::Stop) names.
     pub fn id(&self) -> LeaseId {
         LeaseId(LeaseKey {
-            run: Arc::as_ptr(self.charge.run()) as usize,
+            run: self.charge.run().seq(),
             task: self.task,
             attempt: self.attempt,
         })
@@ -165,6 +181,13 @@ impl Lease {
     /// Which attempt of the task it is, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// The GPUs of the node that are the attempt's, by index.
+    pub fn gpus(&self) -> Vec<u32> {
+        self.charge
+            .gpus()
+            .map_or_else(Vec::new, |gpus| gpus.to_vec())
     }
 
     /// Whether the outcome will be ignored: the task was cancelled.
@@ -211,6 +234,7 @@ impl Lease {
             values: &run.flow().values,
             first: &AtomicU32::new(self.task.0 - index),
             attempt: self.attempt,
+            gpus: self.charge.gpus(),
             lane: None,
             cursor: &AtomicU32::new(index),
             end: &end,
@@ -221,15 +245,15 @@ impl Lease {
     fn report(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.completed, true) {
             let run = self.charge.run();
-            let mut outcome = Some(outcome);
+            let mut ended = Some(outcome.judged(run.job().settings_of(self.task)));
             run.engine().with(|policy, effects| {
                 // What no longer counts is the user's to drop, outside the lock.
                 let current = policy.is_current(run, self.task, self.attempt);
-                if let Some(outcome) = outcome.take_if(|_| current) {
-                    policy.complete(run, self.task, self.attempt, outcome, effects);
+                if let Some(ended) = ended.take_if(|_| current) {
+                    policy.complete(run, self.task, self.attempt, ended, effects);
                 }
             });
-            Panic::ignore(|| drop(outcome));
+            Panic::ignore(|| drop(ended));
         }
     }
 }

@@ -12,7 +12,7 @@
 //!   process. A lease that is dropped comes back as [`Returned::NodeLost`];
 //! - report [`Outcome::Succeeded`] only as [`Lease::run`] returned it for that very lease: dependents read what it stored;
 //! - keep a panic of a body to that body. [`Lease::run`] does;
-//! - give its nodes room for bodies that wait ([`NodeSpec::async_slots`], none by default) if its [`Offer`] has them, as
+//! - give its nodes room for bodies that wait ([`NodeSpec::async_slots`]) if its [`Offer`] has them, as
 //!   [`Offer::in_process`] does: without that room they wait for ever;
 //! - take the feed's [orders](Feed::order), also those it has no use for: what isn't taken piles up;
 //! - begin the leases of one grant one after another; [`Grant::split`] makes a second grant for someone else, if the
@@ -42,13 +42,14 @@ mod grant;
 #[cfg(feature = "thread")]
 mod thread;
 
-pub use crate::engine::{Outcome, Returned};
+pub use crate::engine::Outcome;
+pub use crate::model::Returned;
 pub use feed::{Feed, Node, Order};
 pub use grant::{Grant, Lease, LeaseId};
 #[cfg(feature = "thread")]
 pub use thread::ThreadExecutor;
 
-use crate::model::Result;
+use crate::model::{Capacity, IntoAmount, Result};
 use async_trait::async_trait;
 
 /// Runs tasks, somewhere. See the [module](self) for the contract.
@@ -68,7 +69,7 @@ pub trait Executor: Send + Sync + 'static {
 }
 
 /// What an executor can run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Offer {
     /// Closures: only where they were made, in this process.
@@ -77,6 +78,9 @@ pub struct Offer {
     pub asynchronous: bool,
     /// Named [`Function`](crate::Function)s.
     pub functions: bool,
+    /// What its nodes have, or may come to have; `None` if it can't say. A job with a task that none of them, and none of
+    /// the nodes that have joined, could ever run is refused.
+    pub nodes: Option<Vec<Capacity>>,
 }
 
 impl Offer {
@@ -87,7 +91,14 @@ impl Offer {
             closures: true,
             asynchronous: true,
             functions: true,
+            nodes: None,
         }
+    }
+
+    /// What its nodes have, or may come to have.
+    pub fn nodes(mut self, nodes: impl IntoIterator<Item = Capacity>) -> Self {
+        self.nodes = Some(nodes.into_iter().collect());
+        self
     }
 
     /// The same without bodies that wait.
@@ -101,36 +112,45 @@ impl Offer {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct NodeSpec {
-    /// How many tasks may run at once, in number.
-    pub slots: u32,
-    /// How many asynchronous bodies may be waiting at once, besides those in `slots`. With 0, none ever starts.
-    pub async_slots: u32,
-    /// The node's GPUs, by index.
-    pub gpus: Vec<u32>,
+    /// What it has for tasks.
+    pub capacity: Capacity,
     /// Words that tell the node from others, for people and for placement.
     pub labels: Vec<String>,
 }
 
 impl NodeSpec {
-    /// A node with so many slots, and nothing else.
+    /// A node with so many slots, as many for bodies that wait, and nothing else.
     pub fn new(slots: u32) -> Self {
-        NodeSpec {
-            slots,
-            async_slots: 0,
-            gpus: Vec::new(),
-            labels: Vec::new(),
-        }
+        Capacity::slots(slots).async_slots(slots).into()
     }
 
-    /// How many bodies may be waiting at once. Default 0.
-    pub fn async_slots(mut self, async_slots: u32) -> Self {
-        self.async_slots = async_slots;
-        self
+    /// How many bodies may be waiting at once. Default: as many as there are slots. With 0, none ever starts.
+    pub fn async_slots(self, async_slots: u32) -> Self {
+        self.with(|capacity| capacity.async_slots(async_slots))
+    }
+
+    /// The node's CPUs. Default none. A float that is no [`Amount`](crate::Amount) counts as none.
+    pub fn cpus(self, cpus: impl IntoAmount) -> Self {
+        self.with(|capacity| capacity.cpus(cpus))
+    }
+
+    /// The node's memory, in bytes. Default none.
+    pub fn memory(self, bytes: u64) -> Self {
+        self.with(|capacity| capacity.memory(bytes))
     }
 
     /// The node's GPUs, by index. Default none.
-    pub fn gpus(mut self, gpus: impl IntoIterator<Item = u32>) -> Self {
-        self.gpus = gpus.into_iter().collect();
+    pub fn gpus(self, gpus: impl IntoIterator<Item = u32>) -> Self {
+        self.with(|capacity| capacity.gpus(gpus))
+    }
+
+    /// An amount of something that tasks may ask for under this name.
+    pub fn custom(self, name: impl Into<String>, amount: impl IntoAmount) -> Self {
+        self.with(|capacity| capacity.custom(name, amount))
+    }
+
+    fn with(mut self, change: impl FnOnce(Capacity) -> Capacity) -> Self {
+        self.capacity = change(self.capacity);
         self
     }
 
@@ -138,6 +158,15 @@ impl NodeSpec {
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.labels.push(label.into());
         self
+    }
+}
+
+impl From<Capacity> for NodeSpec {
+    fn from(capacity: Capacity) -> Self {
+        NodeSpec {
+            capacity,
+            labels: Vec::new(),
+        }
     }
 }
 

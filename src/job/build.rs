@@ -1,14 +1,15 @@
 //! The builder of jobs.
 
 use super::frozen::{ArrayPart, Frozen, FrozenJob, array_of_node, element_wise_edges, is_each};
+use super::settings::JobSettings;
 use super::task::Task;
 use crate::graph::{Csr, Dependency, Edges, FreezeError, Graph, GraphSource};
 use crate::model::{
-    Defect, DefectKind, Error, FailurePolicy, JobTag, MAX_INDEX, Name, Panic, Result,
+    Defect, DefectKind, Error, JobTag, MAX_INDEX, Name, Panic, Result, TaskSettings,
 };
 use crate::work::{
-    Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Queued, Ref, Slot, TaskRef, Unit,
-    Upstream, each_unit, index_unit, map_unit, task_unit,
+    Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Ref, Slot, TaskRef, Unit, Upstream,
+    each_unit, index_unit, map_unit, task_unit,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -36,11 +37,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct Job {
     tag: JobTag,
     name: String,
-    policy: FailurePolicy,
-    priority: i32,
+    pub(super) whole: JobSettings,
+    pub(super) defaults: TaskSettings,
+    pub(super) settings: HashMap<u32, TaskSettings>,
     edges: Edges,
-    units: Vec<Box<dyn Unit>>,
-    arrays: Vec<ArrayPart>,
+    pub(super) units: Vec<Box<dyn Unit>>,
+    pub(super) arrays: Vec<ArrayPart>,
     elements: u32,
     layout: Layout,
     names: HashMap<Arc<str>, u32>,
@@ -52,7 +54,7 @@ pub struct Job {
     owners: Vec<u32>,
     kept: Vec<u32>,
     /// Nodes whose bodies wait.
-    asynchronous: Vec<u32>,
+    pub(super) asynchronous: Vec<u32>,
     /// What the node being added follows.
     upstream: Vec<u32>,
     defects: Vec<Defect>,
@@ -64,8 +66,9 @@ impl Job {
         Job {
             tag: JobTag::unique(),
             name: name.into(),
-            policy: FailurePolicy::default(),
-            priority: 0,
+            whole: JobSettings::default(),
+            defaults: TaskSettings::default(),
+            settings: HashMap::new(),
             edges: Edges::default(),
             units: Vec::new(),
             arrays: Vec::new(),
@@ -144,6 +147,9 @@ impl Job {
         self.by_name
             .extend(task.after_named.into_iter().map(|name| (node, name)));
         self.kept.extend(task.keep.then_some(node));
+        if task.settings != TaskSettings::default() {
+            self.settings.insert(node, task.settings);
+        }
         let slot = self.place(node, 1);
         self.end_node((task.unit)(slot));
         Handle {
@@ -331,17 +337,6 @@ impl Job {
         }
     }
 
-    /// What a failed task means for the others. Default: [`FailurePolicy::Continue`].
-    pub fn failure_policy(&mut self, policy: FailurePolicy) {
-        self.policy = policy;
-    }
-
-    /// Which of a pool's jobs go first: those of higher priority. A more urgent job overtakes within one task of each
-    /// worker; it interrupts none. Default 0. (Azure Batch: job priority, from -1000 to 1000; here any number.)
-    pub fn priority(&mut self, priority: i32) {
-        self.priority = priority;
-    }
-
     /// The job's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -401,21 +396,32 @@ impl Job {
         let mut csr = self.edges.freeze().map_err(|why| self.too_many(&why))?;
         self.count_conditions(&mut csr);
         self.count_wanted();
-        self.queue_units();
+        self.settings
+            .values_mut()
+            .for_each(|settings| *settings = std::mem::take(settings).or(&self.defaults));
+        let queued = self.queue_units();
+        let requests = self.distinct_requests();
         let tasks = self.len();
         Ok(FrozenJob::new(Frozen {
             first_counts: Mutex::new(csr.in_degrees.to_vec()),
             csr,
             tag: self.tag,
             name: self.name,
-            policy: self.policy,
+            policy: self.whole.policy,
             units: self.units.into_boxed_slice(),
             arrays: self.arrays.into_boxed_slice(),
             tasks,
             layout: self.layout,
             owners: self.owners,
             labels: self.labels,
-            priority: self.priority,
+            priority: self.whole.priority,
+            time_limit: self.whole.time_limit,
+            task_order: self.whole.task_order,
+            max_parallel_tasks: self.whole.max_parallel_tasks,
+            queued,
+            requests,
+            defaults: self.defaults,
+            settings: self.settings,
             reverse: OnceLock::new(),
         }))
     }
@@ -490,7 +496,7 @@ impl Job {
 
     /// Whether a handle is one of this job.
     #[inline]
-    fn knows(&mut self, node: u32, task: TaskRef) -> bool {
+    pub(super) fn knows(&mut self, node: u32, task: TaskRef) -> bool {
         let known = task.job == self.tag;
         if !known {
             self.defect(node, DefectKind::ForeignHandle);
@@ -570,7 +576,7 @@ impl Job {
         }
     }
 
-    fn array_of(&self, node: u32) -> Option<u32> {
+    pub(super) fn array_of(&self, node: u32) -> Option<u32> {
         array_of_node(&self.arrays, node).map(|array| array as u32)
     }
 
@@ -644,16 +650,6 @@ impl Job {
             let readers = self.wanted[owner as usize];
             let kept = readers == 0 || self.kept.binary_search(&owner).is_ok();
             self.units[owner as usize].set_wanted(readers + u32::from(kept));
-        }
-    }
-
-    /// Marks what the policy must start: bodies that wait.
-    fn queue_units(&mut self) {
-        for node in std::mem::take(&mut self.asynchronous) {
-            Queued::hide(&mut self.units[node as usize]);
-            if let Some(array) = self.array_of(node) {
-                self.arrays[array as usize].queued = true;
-            }
         }
     }
 

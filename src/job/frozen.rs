@@ -2,12 +2,15 @@
 
 use crate::executor::Offer;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
-use crate::model::{ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId};
+use crate::model::{
+    ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId, TaskOrder, TaskSettings,
+};
 use crate::sync::lock;
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 /// A job that has been checked and made compact: run it as often as you like, also at the same time.
 ///
@@ -47,6 +50,16 @@ pub(crate) struct Frozen {
     pub(crate) owners: Vec<u32>,
     pub(crate) labels: HashMap<u32, Arc<str>>,
     pub(crate) priority: i32,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) task_order: TaskOrder,
+    pub(crate) max_parallel_tasks: Option<u32>,
+    /// Of tasks without settings of their own.
+    pub(crate) defaults: TaskSettings,
+    pub(crate) settings: HashMap<u32, TaskSettings>,
+    /// The policy starts some of the tasks.
+    pub(crate) queued: bool,
+    /// Of each distinct request for resources, the first node that makes it.
+    pub(crate) requests: Vec<u32>,
     /// Made when first asked for.
     pub(crate) reverse: OnceLock<Reverse>,
 }
@@ -172,7 +185,8 @@ impl Frozen {
     /// The node that a task is, or is an element of, and its index there.
     pub(crate) fn locate(&self, task: TaskId) -> Option<(u32, u32)> {
         if !task.is_element() {
-            return ((task.0 as usize) < self.units.len()).then_some((task.0, 0));
+            let known = (task.0 as usize) < self.units.len();
+            return known.then_some((task.0, 0));
         }
         let part = &self.arrays[self.array_of_element(task.number())?];
         Some((part.node, task.0 - (ELEMENT | part.first)))
@@ -242,7 +256,7 @@ impl Frozen {
     }
 
     /// The first task that an executor with this offer can't run, and why.
-    pub(crate) fn unsupported(&self, offer: Offer) -> Option<(String, &'static str)> {
+    pub(crate) fn unsupported(&self, offer: &Offer) -> Option<(String, &'static str)> {
         let refused = |kind: Kind| match kind {
             Kind {
                 asynchronous: true, ..
@@ -258,11 +272,12 @@ impl Frozen {
             } => Some("is a function, which this pool's executor can't run"),
             _ => Some("is a closure, which can't leave this process; use a `Function`"),
         };
-        let all = offer.closures && offer.asynchronous && offer.functions;
+        if offer.closures && offer.asynchronous && offer.functions {
+            return None;
+        }
         self.units
             .iter()
             .enumerate()
-            .filter(|_| !all)
             .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
     }
 

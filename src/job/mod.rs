@@ -2,6 +2,7 @@
 
 mod build;
 mod frozen;
+mod settings;
 mod task;
 
 pub use build::Job;

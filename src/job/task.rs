@@ -1,8 +1,9 @@
 //! A single task with settings of its own.
 
-use crate::model::{JobTag, Name};
+use crate::model::{Backoff, JobTag, MaxRetries, Name, Resources, TaskSettings};
 use crate::work::{Body, Inputs, Slot, TaskRef, Unit, Upstream, task_unit};
 use std::fmt;
+use std::time::Duration;
 
 /// A task before it is added to a job: a name, inputs, a body, and settings. See [`Job::add`](crate::Job::add).
 ///
@@ -20,6 +21,7 @@ pub struct Task<T> {
     pub(super) after: Vec<TaskRef>,
     pub(super) after_named: Vec<String>,
     pub(super) keep: bool,
+    pub(super) settings: TaskSettings,
     pub(super) unit: Box<dyn FnOnce(Slot<T>) -> Box<dyn Unit>>,
 }
 
@@ -40,6 +42,7 @@ impl<T: Send + Sync + 'static> Task<T> {
             after: Vec::new(),
             after_named: Vec::new(),
             keep: false,
+            settings: TaskSettings::default(),
             unit: Box::new(move |slot| task_unit(body, places, slot)),
         }
     }
@@ -54,6 +57,37 @@ impl<T: Send + Sync + 'static> Task<T> {
     pub fn after_named(mut self, name: impl Into<String>) -> Self {
         self.after_named.push(name.into());
         self
+    }
+
+    /// When and how often it may run, all at once. What was set before is kept where this sets nothing.
+    pub fn settings(mut self, settings: TaskSettings) -> Self {
+        self.settings = settings.or(&self.settings);
+        self
+    }
+
+    /// See [`TaskSettings::max_retries`].
+    pub fn max_retries(self, retries: impl Into<MaxRetries>) -> Self {
+        self.settings(TaskSettings::new().max_retries(retries))
+    }
+
+    /// See [`TaskSettings::backoff`].
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        self.settings(TaskSettings::new().backoff(backoff))
+    }
+
+    /// See [`TaskSettings::time_limit`].
+    pub fn time_limit(self, limit: Duration) -> Self {
+        self.settings(TaskSettings::new().time_limit(limit))
+    }
+
+    /// See [`TaskSettings::priority`].
+    pub fn priority(self, priority: i32) -> Self {
+        self.settings(TaskSettings::new().priority(priority))
+    }
+
+    /// See [`TaskSettings::resources`].
+    pub fn resources(self, resources: Resources) -> Self {
+        self.settings(TaskSettings::new().resources(resources))
     }
 
     /// Keeps the output as long as the [`Run`](crate::Run), although others depend on it.

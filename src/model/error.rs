@@ -55,6 +55,8 @@ pub enum ErrorKind {
     InvalidSetting,
     /// A task failed: its body returned an error or panicked.
     TaskFailed,
+    /// A task, or its job, had a time limit or deadline and did not end in time.
+    TimedOut,
     /// A task never ran, since one that it depends on did not succeed.
     TaskSkipped,
     /// The task or run was cancelled.
@@ -83,7 +85,10 @@ impl Error {
     /// Whether the same call could succeed if it were simply made again. A bad job stays bad; a task that failed,
     /// or an executor that broke, may do better the next time.
     pub fn is_retryable(&self) -> bool {
-        matches!(self.kind(), ErrorKind::TaskFailed | ErrorKind::Executor)
+        matches!(
+            self.kind(),
+            ErrorKind::TaskFailed | ErrorKind::TimedOut | ErrorKind::Executor
+        )
     }
 
     /// The job's name.

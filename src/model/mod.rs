@@ -5,13 +5,17 @@ mod error;
 mod ids;
 mod name;
 mod outcome;
-mod settings;
+mod resources;
+pub(crate) mod settings;
 
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use ids::TaskId;
 pub use name::Name;
-pub use outcome::{Counts, Panic, TaskState};
-pub use settings::FailurePolicy;
+pub use outcome::{Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, TaskState};
+pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
+pub use settings::{
+    Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
+};
 
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};

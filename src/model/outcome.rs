@@ -1,11 +1,13 @@
 //! How tasks stand and how they ended.
 
+use super::Error;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
+use std::time::Duration;
 
 /// How a task stands.
 ///
@@ -39,6 +41,22 @@ impl TaskState {
             self,
             TaskState::Waiting | TaskState::Ready | TaskState::Running
         )
+    }
+}
+
+/// Why a task is not running, in words for people: see [`Run::explain`](crate::Run::explain).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Explanation(String);
+
+impl Explanation {
+    pub(crate) fn new(words: String) -> Self {
+        Explanation(words)
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -82,6 +100,44 @@ impl Counts {
     pub fn unfinished(&self) -> u64 {
         self.total - self.ended()
     }
+}
+
+/// One attempt of a task that has ended, of those that are on record: see [`Run::attempts`](crate::Run::attempts).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// From 1.
+    pub number: u32,
+    /// Since the job was submitted; unknown for a task that was never timed.
+    pub started: Option<Duration>,
+    /// Since the job was submitted.
+    pub ended: Duration,
+    /// How it ended.
+    pub end: AttemptEnd,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AttemptEnd {
+    /// Well.
+    Succeeded,
+    /// With an error, a panic, or past its time limit.
+    Failed(Error),
+    /// Without an outcome of its own.
+    Returned(Returned),
+}
+
+/// Why an attempt came back without an outcome.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Returned {
+    /// Its body was never called: it may be begun again as it was.
+    NotBegun,
+    /// The executor took the node away. The next attempt starts elsewhere; nobody is to blame.
+    TakenAway,
+    /// The node, process or worker was lost with it. After five such losses the task counts as their cause.
+    NodeLost,
 }
 
 /// A panic of a body: the cause of a task's failure, found by [`Error::cause`](crate::Error::cause).

@@ -3,7 +3,7 @@
 use super::Context;
 use super::context::Locals;
 use super::values::Values;
-use crate::model::TaskId;
+use crate::model::{Panic, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Gate, Signal, Turnstile};
 use std::cell::Cell;
@@ -16,6 +16,8 @@ pub struct Call<'a> {
     /// The node's id, or the id of the array's first element.
     pub(crate) first: &'a AtomicU32,
     pub(crate) attempt: u32,
+    /// The GPUs that the attempt holds, if it holds any.
+    pub(crate) gpus: Option<&'a Arc<[u32]>>,
     pub(crate) lane: Option<LanePass<'a>>,
     /// The next element to run, and the one after the last: see [`next_element`](Self::next_element).
     pub(crate) cursor: &'a AtomicU32,
@@ -52,8 +54,8 @@ pub(crate) trait Host: Send + Sync {
     /// For an attempt that is leased, not on a lane: runs `put` if the attempt is current.
     fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool;
 
-    /// Whether the attempt's outcome will be thrown away.
-    fn is_cancelled(&self, task: TaskId, attempt: u32) -> bool;
+    /// Whether the outcome will be thrown away: of the attempt that was leased, or of a lane's.
+    fn is_cancelled(&self, task: TaskId, leased: Option<u32>) -> bool;
 
     /// The job's name.
     fn job_name(&self) -> &str;
@@ -98,12 +100,14 @@ impl Call<'_> {
     ///
     /// Without a lane the engine's lock is held around `put`.
     #[inline]
-    pub(crate) fn commit<T>(&self, value: T, put: impl FnOnce(T)) -> bool {
+    pub(crate) fn commit<T>(&self, value: T, put: impl FnOnce(T) -> Option<T>) -> bool {
         match &self.lane {
             Some(lane) => {
                 let inside = lane.gate.enter(lane.turnstile, lane.seen.get()) || self.readmit(lane);
                 if inside {
-                    put(value);
+                    // A lane's attempt is the first: it replaces nothing.
+                    let replaced = put(value);
+                    debug_assert!(replaced.is_none(), "a lane's attempt is a task's first");
                 }
                 inside
             }
@@ -127,7 +131,14 @@ impl Call<'_> {
     }
 
     pub(crate) fn context(&self) -> Context {
-        Context::new(self.host.clone(), self.task(), self.index(), self.attempt)
+        Context::new(
+            self.host.clone(),
+            self.task(),
+            self.index(),
+            self.attempt,
+            self.lane.is_none(),
+            self.gpus.cloned(),
+        )
     }
 }
 
@@ -137,12 +148,14 @@ pub(crate) fn commit<T>(
     task: TaskId,
     attempt: u32,
     value: T,
-    put: impl FnOnce(T),
+    put: impl FnOnce(T) -> Option<T>,
 ) -> bool {
-    let mut once = Some((value, put));
-    host.commit(task, attempt, &mut || {
+    let (mut once, mut replaced) = (Some((value, put)), None);
+    let stored = host.commit(task, attempt, &mut || {
         if let Some((value, put)) = once.take() {
-            put(value);
+            replaced = put(value);
         }
-    })
+    });
+    Panic::ignore(|| drop(replaced));
+    stored
 }

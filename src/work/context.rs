@@ -30,27 +30,45 @@ pub struct Context {
     task: TaskId,
     index: u32,
     attempt: u32,
+    leased: bool,
+    gpus: Option<Arc<[u32]>>,
 }
 
 impl Context {
-    pub(crate) fn new(host: Arc<dyn Host>, task: TaskId, index: u32, attempt: u32) -> Self {
+    pub(crate) fn new(
+        host: Arc<dyn Host>,
+        task: TaskId,
+        index: u32,
+        attempt: u32,
+        leased: bool,
+        gpus: Option<Arc<[u32]>>,
+    ) -> Self {
         Context {
             host,
             task,
             index,
             attempt,
+            leased,
+            gpus,
         }
     }
 
     /// Whether the task, or its run, has been cancelled. What the body returns after that is thrown away, so it may
     /// as well return early. Cheap enough to ask in a loop of microseconds.
     pub fn is_cancelled(&self) -> bool {
-        self.host.is_cancelled(self.task, self.attempt)
+        self.host
+            .is_cancelled(self.task, self.leased.then_some(self.attempt))
     }
 
     /// Which attempt this is, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// The GPUs that are this attempt's until its body returns, by index: as many whole ones as its
+    /// [resources](crate::Resources::gpus) ask for, or the one that it has a part of.
+    pub fn gpus(&self) -> Vec<u32> {
+        self.gpus.as_deref().unwrap_or_default().to_vec()
     }
 
     /// The index in the task array, or 0 for a single task.

@@ -55,6 +55,8 @@ pub(crate) type Later = BoxFuture<Result<bool, BoxError>>;
 pub(crate) struct Kind {
     pub(crate) asynchronous: bool,
     pub(crate) function: Option<&'static dyn AnyFunction>,
+    /// Lanes leave it to the policy.
+    pub(crate) queued: bool,
 }
 
 /// Where outputs go, and how many want them.
@@ -67,7 +69,7 @@ impl<T: Send + Sync + 'static> Output<T> {
     /// # Safety
     /// As [`Values::put`].
     #[inline]
-    unsafe fn put(&self, values: &Values, index: u32, len: u32, value: T) {
+    unsafe fn put(&self, values: &Values, index: u32, len: u32, value: T) -> Option<T> {
         // SAFETY: the caller's.
         unsafe { values.put(self.slot, index as usize, len as usize, value, self.wanted) }
     }
@@ -414,7 +416,10 @@ impl Unit for Queued {
     }
 
     fn kind(&self) -> Kind {
-        self.0.kind()
+        Kind {
+            queued: true,
+            ..self.0.kind()
+        }
     }
 }
 
@@ -422,6 +427,7 @@ fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
     Kind {
         asynchronous: B::ASYNCHRONOUS,
         function: body.function(),
+        queued: false,
     }
 }
 

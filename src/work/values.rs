@@ -160,7 +160,8 @@ impl Values {
         }
     }
 
-    /// Stores an output that `wanted` dependents will read, or pins hold (at least one).
+    /// Stores an output that `wanted` dependents will read, or pins hold (at least one). Returns the one that an earlier
+    /// attempt left there, if it was cut off between storing and ending: to be dropped outside locks.
     ///
     /// # Safety
     /// The caller holds the only current attempt of the task, and nobody reads the value yet.
@@ -172,21 +173,21 @@ impl Values {
         len: usize,
         value: T,
         wanted: u32,
-    ) {
-        if Slot::<T>::OWNED {
-            let counter = self.counter(slot, index, len);
-            // A value left by an attempt that was cut off between its commit and its outcome.
-            if counter.swap(0, Ordering::Acquire) != 0 {
-                // SAFETY: the counter says that there is a value, and by the contract nobody reads it.
-                unsafe { drop_quietly(self.value(slot, index)) }
-            }
-            // SAFETY: within the storage, and free.
-            unsafe { self.value(slot, index).write(value) }
-            counter.store(wanted, Ordering::Release);
-        } else {
+    ) -> Option<T> {
+        let place = self.value(slot, index);
+        if !Slot::<T>::OWNED {
             // SAFETY: within the storage; there is nothing to drop.
-            unsafe { self.value(slot, index).write(value) }
+            unsafe { place.write(value) }
+            return None;
         }
+        let counter = self.counter(slot, index, len);
+        let left = counter.swap(0, Ordering::Acquire) != 0;
+        // SAFETY: the counter says whether there is a value, and by the contract nobody reads it.
+        let left = left.then(|| unsafe { place.read() });
+        // SAFETY: within the storage, and free.
+        unsafe { place.write(value) }
+        counter.store(wanted, Ordering::Release);
+        left
     }
 
     /// Reads an output.

@@ -144,6 +144,7 @@ impl Lane {
             values: &flow.values,
             first: &self.shared.progress.first,
             attempt: 1,
+            gpus: None,
             lane: Some(pass),
             cursor: &self.shared.progress.cursor,
             end: &self.end,

@@ -1,7 +1,7 @@
 //! Ending tasks and runs before their time.
 
 use super::settle::Walk;
-use super::{Effects, Entry, Order, Policy, Run};
+use super::{Effects, Order, Policy, Run};
 use crate::graph::node_of;
 use crate::model::{ELEMENT, Error, TaskId, TaskState};
 use std::collections::HashSet;
@@ -77,7 +77,7 @@ impl Policy {
 
     /// Cancels every run, and refuses further ones.
     pub(crate) fn cancel_all(&mut self, cause: &Error, effects: &mut Effects) {
-        let runs: Vec<_> = self.runs.iter().map(|entry| entry.run.clone()).collect();
+        let runs: Vec<_> = self.runs.values().map(|entry| entry.run.clone()).collect();
         for run in runs {
             self.cancel_run(&run, cause.clone().in_job(run.name()), effects);
         }
@@ -104,22 +104,28 @@ impl Policy {
     /// Takes back the leases of tasks that were ended, and has their attempts stopped.
     fn stop_ended(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        let ended: Vec<_> = leases_of_ended(entry).collect();
-        for &(task, _) in &ended {
-            entry.leased.remove(&task);
-        }
-        let keys: Vec<_> = ended
-            .into_iter()
-            .map(|(task, attempt)| entry.key(task, attempt))
+        entry.stale = true;
+        let ended: Vec<_> = entry
+            .leased
+            .extract_if(|&task, _| run.ended_state(task).is_some())
             .collect();
+        let delayed: Vec<_> = entry
+            .delayed
+            .extract_if(|&task, _| run.ended_state(task).is_some())
+            .collect();
+        let keys: Vec<_> = ended
+            .iter()
+            .map(|(task, lease)| entry.key(*task, lease.attempt))
+            .collect();
+        self.timers
+            .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
+        self.timers
+            .clear_all(delayed.into_iter().map(|(_, timer)| timer));
         effects.changed |= !keys.is_empty();
+        // Something may have been kept for what was ready.
+        effects.wake = true;
         self.orders.extend(keys.into_iter().map(Order::Stop));
     }
-}
-
-fn leases_of_ended(entry: &Entry) -> impl Iterator<Item = (TaskId, u32)> + '_ {
-    let leases = entry.leased.iter().map(|(&task, &attempt)| (task, attempt));
-    leases.filter(|&(task, _)| entry.run.ended_state(task).is_some())
 }
 
 /// What directly depends on a task, or on a whole array.

@@ -1,9 +1,12 @@
 //! A run, as the policy sees it.
 
-use super::super::flow::Sink;
+use super::super::flow::{Ready, Sink};
+use super::placing::RunKey;
+use super::timers::{Time, TimerKey};
 use super::{Item, Run};
-use crate::model::{ELEMENT, TaskId};
+use crate::model::TaskId;
 use event_listener::Event;
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,10 +14,50 @@ use std::sync::Arc;
 /// An attempt of a task, among all runs of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct LeaseKey {
-    /// The run's address: unique while the lease holds the run.
-    pub(crate) run: usize,
+    /// The run's number in the pool.
+    pub(crate) run: u64,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
+}
+
+/// The order of runs: the more urgent first, then those submitted first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct RunRank(Reverse<i32>, u64);
+
+impl RunRank {
+    pub(crate) fn new(priority: i32, seq: u64) -> Self {
+        RunRank(Reverse(priority), seq)
+    }
+
+    /// The number of the run, in the order of submission.
+    pub(crate) fn seq(self) -> u64 {
+        self.1
+    }
+
+    pub(super) fn priority(self) -> i32 {
+        self.0.0
+    }
+
+    /// The same number as the placing keeps it: it wraps after four billion runs.
+    pub(super) fn number(self) -> u32 {
+        self.1 as u32
+    }
+
+    /// Whether a run goes before another because of its priority.
+    pub(super) fn is_more_urgent_than(self, other: RunRank) -> bool {
+        self.0 < other.0
+    }
+}
+
+/// The current attempt of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LeaseState {
+    pub(super) attempt: u32,
+    pub(super) started: Time,
+    /// Of its time limit.
+    pub(super) timer: Option<TimerKey>,
+    /// Its output has been stored: only then can it have succeeded.
+    pub(super) stored: bool,
 }
 
 /// A run that has not ended.
@@ -22,71 +65,117 @@ pub(super) struct Entry {
     pub(super) run: Arc<Run>,
     /// Ready for any lane: no policy applies to it but its job's.
     pub(super) ready: VecDeque<Item>,
-    /// Ready, and started one by one by the policy.
-    pub(super) queued: VecDeque<TaskId>,
+    /// Who counts those of its tasks that the policy starts; and of which arrays, by node, another does.
+    group: RunKey,
+    arrays: HashMap<u32, RunKey>,
+    /// Tasks have been ended that may be among those ready.
+    pub(super) stale: bool,
+    /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
+    pub(super) opened: Vec<Range<u32>>,
+    pub(super) reached: Vec<u32>,
     /// The current attempt of each task that an executor has been given one by one.
-    pub(super) leased: HashMap<TaskId, u32>,
-    /// How many attempts of a task were lost with their node, or with the executor's interest.
+    pub(super) leased: HashMap<TaskId, LeaseState>,
+    /// Tasks that are not ready before a time.
+    pub(super) delayed: HashMap<TaskId, TimerKey>,
+    /// How often a task has failed and was tried again, and how often it was lost with its node.
+    pub(super) retries: HashMap<TaskId, u32>,
     pub(super) recoveries: HashMap<TaskId, u32>,
-    /// The last attempt of each task that has had one.
+    /// The last attempt of each task that has had one and is to have another.
     pub(super) attempts: HashMap<TaskId, u32>,
+    /// When the first attempt began, of tasks for which that matters.
+    pub(super) first_starts: HashMap<TaskId, Time>,
+    /// Timers of the run itself, and of deadlines.
+    pub(super) timers: Vec<TimerKey>,
     pub(super) watchers: HashMap<TaskId, Arc<Event>>,
 }
 
 impl Entry {
-    pub(super) fn new(run: Arc<Run>) -> Self {
+    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: HashMap<u32, RunKey>) -> Self {
         Entry {
             run,
             ready: VecDeque::new(),
-            queued: VecDeque::new(),
+            group,
+            arrays,
+            stale: false,
+            opened: Vec::new(),
+            reached: Vec::new(),
             leased: HashMap::new(),
+            delayed: HashMap::new(),
+            retries: HashMap::new(),
             recoveries: HashMap::new(),
             attempts: HashMap::new(),
+            first_starts: HashMap::new(),
+            timers: Vec::new(),
             watchers: HashMap::new(),
         }
     }
 
-    /// Whether there is something to start.
-    pub(super) fn has_work(&self) -> bool {
-        !self.ready.is_empty() || !self.queued.is_empty()
+    /// Whether there are plain tasks to start, or to steal from a lane.
+    pub(super) fn has_or_shares_plain(&self) -> bool {
+        !self.ready.is_empty() || self.run.flow().has_surplus()
     }
 
-    /// Whether there is something to start, or to steal from a lane.
-    pub(super) fn has_or_shares_work(&self) -> bool {
-        self.has_work() || self.run.flow().has_surplus()
+    /// Who counts the tasks of a node.
+    pub(super) fn group_of(&self, node: u32) -> RunKey {
+        self.arrays.get(&node).copied().unwrap_or(self.group)
+    }
+
+    pub(super) fn groups(&self) -> impl Iterator<Item = RunKey> {
+        self.arrays.values().copied().chain([self.group])
     }
 
     /// Begins the next attempt of a task.
-    pub(super) fn lease(&mut self, task: TaskId) -> u32 {
-        let attempt = self.attempts.get(&task).map_or(1, |last| last + 1);
-        if attempt > 1 {
-            self.attempts.insert(task, attempt);
-        }
-        self.leased.insert(task, attempt);
+    pub(super) fn lease(&mut self, task: TaskId, started: Time, timer: Option<TimerKey>) -> u32 {
+        let attempt = self.next_attempt(task);
+        self.leased.insert(
+            task,
+            LeaseState {
+                attempt,
+                started,
+                timer,
+                stored: false,
+            },
+        );
         attempt
     }
 
+    pub(super) fn next_attempt(&self, task: TaskId) -> u32 {
+        self.attempts.get(&task).map_or(1, |last| last + 1)
+    }
+
+    /// Every timer that was set for the run.
+    pub(super) fn all_timers(&self) -> impl Iterator<Item = TimerKey> + '_ {
+        let leases = self.leased.values().filter_map(|lease| lease.timer);
+        leases
+            .chain(self.delayed.values().copied())
+            .chain(self.timers.iter().copied())
+    }
+
     pub(super) fn is_current(&self, task: TaskId, attempt: u32) -> bool {
-        self.leased.get(&task) == Some(&attempt)
+        self.leased
+            .get(&task)
+            .is_some_and(|lease| lease.attempt == attempt)
     }
 
     pub(super) fn key(&self, task: TaskId, attempt: u32) -> LeaseKey {
         LeaseKey {
-            run: Arc::as_ptr(&self.run) as usize,
+            run: self.run.seq(),
             task,
             attempt,
         }
     }
 }
 
-/// Work that becomes ready under the policy's eyes waits for whoever takes it next.
+/// Work that becomes ready under the policy's eyes waits for whoever takes it next, or to be queued.
 impl Sink for Entry {
     fn ready(&mut self, item: Item) {
-        self.ready.push_back(item);
+        match item.ready() {
+            Ready::Node(node) if self.run.job().is_queued(node) => self.reached.push(node),
+            _ => self.ready.push_back(item),
+        }
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {
-        self.queued
-            .extend(elements.map(|number| TaskId(number | ELEMENT)));
+        self.opened.push(elements);
     }
 }

@@ -1,6 +1,6 @@
 //! What became of a run's tasks, other than success.
 
-use crate::model::{Error, TaskId};
+use crate::model::{Attempt, Error, TaskId};
 use std::collections::HashMap;
 
 /// Counts and causes. Successes are the flow's.
@@ -12,6 +12,8 @@ pub(crate) struct Ledger {
     /// In the order in which they happened.
     pub(crate) failures: Vec<(TaskId, Error)>,
     positions: HashMap<TaskId, usize>,
+    /// Attempts of tasks that had more than one, or failed.
+    attempts: HashMap<TaskId, Vec<Attempt>>,
     /// Why the run was ended before all its tasks were.
     pub(crate) ended_by: Option<Error>,
 }
@@ -21,6 +23,22 @@ impl Ledger {
         self.failed += 1;
         self.positions.insert(task, self.failures.len());
         self.failures.push((task, error));
+    }
+
+    pub(super) fn record(&mut self, task: TaskId, attempt: Attempt) {
+        self.attempts.entry(task).or_default().push(attempt);
+    }
+
+    /// All attempts on record, for those who drop them one by one.
+    pub(crate) fn take_attempts(&mut self) -> Vec<Attempt> {
+        std::mem::take(&mut self.attempts)
+            .into_values()
+            .flatten()
+            .collect()
+    }
+
+    pub(crate) fn attempts_of(&self, task: TaskId) -> Vec<Attempt> {
+        self.attempts.get(&task).cloned().unwrap_or_default()
     }
 
     pub(crate) fn error_of(&self, task: TaskId) -> Option<Error> {

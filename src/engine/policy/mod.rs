@@ -3,34 +3,54 @@
 //! Plain state behind the engine's lock. It never does I/O, never reads a clock, starts no thread and calls no body:
 //! what follows from a decision is left in [`Effects`].
 
+mod attempts;
 mod cancel;
+mod charge;
 mod entry;
+mod explain;
 mod ledger;
+mod limits;
 mod node;
 mod order;
+mod placing;
+mod queue;
+mod refuse;
 mod settle;
 mod take;
+mod timers;
 
-pub(crate) use entry::LeaseKey;
+pub(crate) use attempts::Failure;
+pub(crate) use charge::Charge;
+pub(crate) use entry::{LeaseKey, RunRank};
 pub(crate) use ledger::Ledger;
-pub(crate) use node::{Charge, NodeKey};
 pub(crate) use order::Order;
-pub use settle::{Outcome, Returned};
+pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
+pub(crate) use queue::Place;
+pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
+pub(crate) use timers::Time;
 
 use super::{Effects, Item, Run};
-use crate::model::TaskId;
+use crate::model::{Capacity, Result};
+use charge::Charges;
 use entry::Entry;
+use limits::Limits;
 use node::Nodes;
-use std::collections::VecDeque;
+use placing::{Placing, Position};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use timers::{Alarm, Timers};
 
 /// The pool's runs that have not ended, its nodes, and what is to be done next.
 #[derive(Default)]
 pub(crate) struct Policy {
-    /// By priority, then in the order of submission.
-    runs: Vec<Entry>,
+    runs: BTreeMap<RunRank, Entry>,
+    /// What the policy starts itself, and what there is for it and for lanes.
+    placing: Placing,
+    limits: Limits,
     nodes: Nodes,
+    charges: Charges,
+    timers: Timers,
     orders: VecDeque<Order>,
     closed: bool,
     /// The executor has gone: nothing will run any more.
@@ -38,39 +58,84 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Takes a run in; false when the pool is closed.
-    pub(super) fn submit(&mut self, run: &Arc<Run>, effects: &mut Effects) -> bool {
+    /// Takes a run in, unless the pool is closed or can never run it. `offered` are nodes that the executor has, or will
+    /// have; nothing, if it can't say.
+    pub(super) fn submit(
+        &mut self,
+        run: &Arc<Run>,
+        offered: &[Capacity],
+        effects: &mut Effects,
+    ) -> Result<()> {
         if self.closed {
-            return false;
+            return Err(super::pool_closed().in_job(run.name()));
         }
-        let mut entry = Entry::new(run.clone());
-        entry.ready.extend(run.flow().initial());
-        let priority = run.job().priority;
-        let at = self
-            .runs
-            .partition_point(|other| other.run.job().priority >= priority);
-        self.runs.insert(at, entry);
+        self.refuse_too_large(run.job(), offered)?;
+        let entry = self.new_entry(run);
+        self.runs.insert(run.rank(), entry);
+        self.queue_sources(run, effects);
+        self.set_run_timers(run, effects);
         // Lanes of less urgent runs are asked to look: see `wants_back`.
-        self.runs[at + 1..]
-            .iter()
-            .for_each(|other| other.run.flow().gate.raise());
+        self.runs
+            .range(run.rank()..)
+            .skip(1)
+            .for_each(|(_, other)| other.run.flow().gate.raise());
         if run.job().tasks == 0 {
             self.end(run, effects);
         }
         effects.wake = true;
-        true
+        Ok(())
+    }
+
+    fn new_entry(&mut self, run: &Arc<Run>) -> Entry {
+        let (job, rank) = (run.job(), run.rank());
+        let group = self.limits.add(rank, job.max_parallel_tasks, None);
+        let arrays = job.limited_arrays();
+        let arrays =
+            arrays.map(|(node, most)| (node, self.limits.add(rank, Some(most), Some(group))));
+        Entry::new(run.clone(), group, arrays.collect())
+    }
+
+    fn set_run_timers(&mut self, run: &Run, effects: &mut Effects) {
+        let (rank, start) = (run.rank(), run.submitted());
+        let mut alarms: Vec<_> = run
+            .job()
+            .time_limit
+            .map(|limit| (start + limit, Alarm::RunLimit(rank)))
+            .into_iter()
+            .collect();
+        for (deadline, task) in run.job().deadlines() {
+            alarms.push((start + deadline, Alarm::Deadline(rank, task)));
+        }
+        effects.retime |= !alarms.is_empty();
+        let keys: Vec<_> = alarms
+            .into_iter()
+            .map(|(at, alarm)| self.timers.set(at, alarm))
+            .collect();
+        if let Some(entry) = self.entry(run) {
+            entry.timers = keys;
+        }
     }
 
     /// Whether a lane, or a grant, of this run should give back what it has not begun: something more urgent waits, or its node has
     /// fewer slots than are in use.
     pub(crate) fn wants_back(&self, run: &Run) -> bool {
-        let more_urgent = |other: &&Entry| other.run.job().priority > run.job().priority;
-        self.nodes.over_committed()
-            || self
-                .runs
-                .iter()
-                .take_while(more_urgent)
-                .any(Entry::has_or_shares_work)
+        let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
+        let mut before = self.runs.iter().take_while(more_urgent);
+        let mut may = |group| self.limits.room(group);
+        let bound = Position::before(run.rank().plain());
+        self.placing.is_over_committed()
+            || before.any(|(_, entry)| entry.has_or_shares_plain())
+            || self.placing.has_before(bound, &mut may)
+    }
+
+    /// Whether there is something to start.
+    fn has_work(&self) -> bool {
+        self.placing.has_ready() || self.runs.values().any(|entry| !entry.ready.is_empty())
+    }
+
+    /// Whether there is something to start, or to steal from a lane.
+    fn has_or_shares_work(&self) -> bool {
+        self.placing.has_ready() || self.runs.values().any(Entry::has_or_shares_plain)
     }
 
     /// Closes the pool: nothing more is taken in.
@@ -91,30 +156,30 @@ impl Policy {
 
     /// Whether no worker, and no body that waits, is at anything.
     pub(crate) fn holds_nothing(&self) -> bool {
-        self.nodes.are_free()
+        self.charges.are_all_back()
     }
 
     /// What workers hold. To be dropped outside the engine's lock, since the last holder of a charge takes it.
     pub(crate) fn charges(&self) -> Vec<Arc<Charge>> {
-        self.nodes.charges().collect()
+        self.charges.iter().collect()
     }
 
     fn entry(&mut self, run: &Run) -> Option<&mut Entry> {
-        self.runs
-            .iter_mut()
-            .find(|entry| std::ptr::eq(&*entry.run, run))
+        self.runs.get_mut(&run.rank())
     }
 
     /// The run has ended: nobody hears of it from the policy any more.
     pub(super) fn end(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(at) = self
-            .runs
-            .iter()
-            .position(|entry| std::ptr::eq(&*entry.run, run))
-        else {
+        let Some(entry) = self.runs.remove(&run.rank()) else {
             return;
         };
-        let entry = self.runs.remove(at);
+        entry
+            .all_timers()
+            .for_each(|timer| self.timers.clear(timer));
+        for group in entry.groups() {
+            effects.unplaced.extend(self.placing.remove_run(group));
+            self.limits.forget(group);
+        }
         entry.run.mark_ended();
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
@@ -128,35 +193,6 @@ impl Policy {
     pub(crate) fn give_back(&mut self, run: &Run, items: Vec<Item>, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
             entry.ready.extend(items);
-            effects.wake = true;
-        }
-    }
-
-    /// A node is ready that lanes don't start: a task, or an array's elements.
-    pub(super) fn queue_node(&mut self, run: &Run, node: u32, effects: &mut Effects) {
-        match run.job().array_of_node(node) {
-            Some(array) => {
-                let Some(entry) = self.entry(run) else { return };
-                if run.flow().open(array, entry) {
-                    run.flow().array_succeeded(array, entry);
-                    effects.finish.push((entry.run.clone(), array));
-                    self.notify_array_watchers(run, array, effects);
-                }
-                effects.wake = true;
-            }
-            None => self.queue(run, [TaskId(node)], effects),
-        }
-    }
-
-    /// Tasks are ready that lanes don't start.
-    pub(super) fn queue(
-        &mut self,
-        run: &Run,
-        tasks: impl IntoIterator<Item = TaskId>,
-        effects: &mut Effects,
-    ) {
-        if let Some(entry) = self.entry(run) {
-            entry.queued.extend(tasks);
             effects.wake = true;
         }
     }

@@ -1,13 +1,13 @@
 //! What an outcome means for its task and for those that depend on it.
 
+use super::attempts::Failure;
+use super::entry::LeaseState;
 use super::{Effects, Policy, Run};
 use crate::graph::node_of;
-use crate::model::{BoxError, Error, ErrorKind, TaskId, TaskState};
+use crate::model::{Attempt, AttemptEnd, BoxError, Returned, TaskId, TaskSettings, TaskState};
 use event_listener::EventListener;
 use std::ops::Range;
-
-/// How often a task may lose its node before it counts as the cause.
-const MAX_RECOVERIES: u32 = 5;
+use std::time::Duration;
 
 /// How an attempt that was leased one by one ended.
 #[derive(Debug)]
@@ -23,16 +23,24 @@ pub enum Outcome {
     Returned(Returned),
 }
 
-/// Why an attempt came back without an outcome.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Returned {
-    /// Its body was never called: it may be begun again as it was.
-    NotBegun,
-    /// The executor took the node away. The next attempt starts elsewhere; nobody is to blame.
-    TakenAway,
-    /// The node, process or worker was lost with it. After five such losses the task counts as their cause.
-    NodeLost,
+/// An [`Outcome`] as the policy takes it in: whether a failure is worth a retry has been asked.
+pub(crate) enum Ended {
+    Succeeded,
+    Failed(Failure),
+    Cancelled,
+    Returned(Returned),
+}
+
+impl Outcome {
+    /// Calls the user's `retry_if`, so not under the engine's lock.
+    pub(crate) fn judged(self, settings: &TaskSettings) -> Ended {
+        match self {
+            Outcome::Succeeded => Ended::Succeeded,
+            Outcome::Failed(cause) => Ended::Failed(Failure::of_body(cause, settings)),
+            Outcome::Cancelled => Ended::Cancelled,
+            Outcome::Returned(why) => Ended::Returned(why),
+        }
+    }
 }
 
 /// Tasks that can no longer succeed.
@@ -48,23 +56,35 @@ impl Policy {
         run: &Run,
         task: TaskId,
         attempt: u32,
-        outcome: Outcome,
+        ended: Ended,
         effects: &mut Effects,
     ) {
-        let Some(entry) = self
+        let current = self
             .entry(run)
-            .filter(|entry| entry.is_current(task, attempt))
-        else {
+            .filter(|entry| entry.is_current(task, attempt));
+        let Some(lease) = current.and_then(|entry| entry.leased.remove(&task)) else {
             return;
         };
-        entry.leased.remove(&task);
-        effects.wake = true;
-        match outcome {
-            Outcome::Succeeded => self.succeed(run, task, effects),
-            Outcome::Failed(cause) => self.fail(run, task, attempt, cause, effects),
-            Outcome::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
-            Outcome::Returned(why) => self.take_back(run, task, attempt, why, effects),
+        self.timers.clear_all(lease.timer);
+        let started = Some(lease.started.saturating_sub(run.submitted()));
+        match ended {
+            Ended::Succeeded if lease.stored => self.succeed(run, task, &lease, effects),
+            // Its dependents would read what is not there.
+            Ended::Succeeded => {
+                self.fail(
+                    run,
+                    task,
+                    attempt,
+                    started,
+                    Failure::without_output(),
+                    effects,
+                );
+            }
+            Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
+            Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
+            Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
         }
+        effects.wake = true;
     }
 
     pub(crate) fn is_current(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
@@ -72,7 +92,31 @@ impl Policy {
             .is_some_and(|entry| entry.is_current(task, attempt))
     }
 
-    fn succeed(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+    /// Whether the attempt may store its output now: it is current and has not done so. It counts as having done so.
+    pub(crate) fn may_store(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
+        let lease = self
+            .entry(run)
+            .and_then(|entry| entry.leased.get_mut(&task));
+        lease.is_some_and(|lease| {
+            lease.attempt == attempt && !std::mem::replace(&mut lease.stored, true)
+        })
+    }
+
+    fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {
+        if lease.attempt > 1 {
+            let since = |time: Duration| time.saturating_sub(run.submitted());
+            let (started, ended) = (Some(since(lease.started)), since(effects.now));
+            let end = AttemptEnd::Succeeded;
+            run.ledger().record(
+                task,
+                Attempt {
+                    number: lease.attempt,
+                    started,
+                    ended,
+                    end,
+                },
+            );
+        }
         let Some((node, index)) = run.job().locate(task) else {
             return;
         };
@@ -92,68 +136,9 @@ impl Policy {
                 self.notify_array_watchers(run, array, effects);
             }
         }
+        self.queue_reached(run, effects);
         self.notify_watchers(run, task, effects);
         self.report(run, 1, effects);
-    }
-
-    /// A lane's task failed: it was never leased one by one, and this was its first attempt.
-    pub(crate) fn lane_failed(
-        &mut self,
-        run: &Run,
-        task: TaskId,
-        cause: BoxError,
-        effects: &mut Effects,
-    ) {
-        if self.entry(run).is_some() && run.ended_state(task).is_none() {
-            self.fail(run, task, 1, cause, effects);
-        }
-    }
-
-    fn fail(
-        &mut self,
-        run: &Run,
-        task: TaskId,
-        attempt: u32,
-        cause: BoxError,
-        effects: &mut Effects,
-    ) {
-        let error = Error::new(ErrorKind::TaskFailed, "failed")
-            .in_job(run.name())
-            .of_task(run.label(task))
-            .on_attempt(attempt)
-            .caused_by(cause);
-        run.ledger().fail(task, error.clone());
-        self.end_task(run, task, TaskState::Failed, effects);
-        let failed = run.ledger().failed;
-        if !run.job().policy.bears(failed) {
-            let message =
-                format!("was ended after {failed} failed tasks, as its failure policy says");
-            let ended_by = Error::new(ErrorKind::TaskFailed, message)
-                .in_job(run.name())
-                .caused_by(error);
-            self.cancel_run(run, ended_by, effects);
-        }
-    }
-
-    fn take_back(
-        &mut self,
-        run: &Run,
-        task: TaskId,
-        attempt: u32,
-        why: Returned,
-        effects: &mut Effects,
-    ) {
-        let Some(entry) = self.entry(run) else { return };
-        if why != Returned::NotBegun {
-            entry.attempts.insert(task, attempt);
-        }
-        let recoveries = entry.recoveries.entry(task).or_default();
-        *recoveries += u32::from(why == Returned::NodeLost);
-        if *recoveries <= MAX_RECOVERIES {
-            return entry.queued.push_back(task);
-        }
-        let cause = format!("lost its node or worker {recoveries} times, and counts as the cause");
-        self.fail(run, task, attempt, cause.into(), effects);
     }
 
     /// Ends a task that has not ended and that nobody can settle meanwhile. Its dependents are skipped.
@@ -330,12 +315,12 @@ impl Policy {
     pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         let (completed, finished) = run.flow().quiesce(entry);
-        effects.wake |= entry.has_work();
-        effects.finish.extend(
-            completed
-                .into_iter()
-                .map(|array| (entry.run.clone(), array)),
-        );
+        effects.wake |= !entry.ready.is_empty();
+        let owner = entry.run.clone();
+        effects
+            .finish
+            .extend(completed.into_iter().map(|array| (owner.clone(), array)));
+        self.queue_reached(run, effects);
         if finished {
             self.end(run, effects);
         }

@@ -1,9 +1,12 @@
 //! Who gets what to do next.
 
 use super::super::flow::Ready;
-use super::node::{Ask, Charge, NodeKey};
-use super::{Effects, Item, Policy, Run};
-use crate::executor::NodeSpec;
+use super::charge::{Charge, Share};
+use super::entry::Entry;
+use super::placing::{NodeKey, Placed, Position, Room};
+use super::queue::Place;
+use super::timers::Alarm;
+use super::{Effects, Item, Policy, Run, RunRank};
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
 use std::sync::Arc;
@@ -20,41 +23,18 @@ pub(crate) enum TakenWork {
     /// Tasks that may be begun, one after another.
     Tasks(Vec<Item>, Signal),
     /// One task that the policy started.
-    Queued(TaskId),
+    Queued(Place),
 }
 
+/// What a worker takes of what the policy starts.
+const ONE: Room = Room {
+    tasks: 1,
+    sequential: false,
+};
+
 impl Policy {
-    /// Adds a node; says whether there are others.
-    pub(crate) fn join(&mut self, spec: NodeSpec) -> (NodeKey, bool) {
-        (self.nodes.join(spec), self.nodes.are_several())
-    }
-
-    pub(crate) fn leave(&mut self, node: NodeKey) {
-        self.nodes.leave(node);
-    }
-
-    /// The node has another number of slots now. What is in use beyond them is given back between tasks.
-    pub(crate) fn resize(&mut self, node: NodeKey, slots: u32, effects: &mut Effects) {
-        self.nodes.resize(node, slots);
-        self.runs
-            .iter()
-            .for_each(|entry| entry.run.flow().gate.raise());
-        effects.wake = true;
-    }
-
-    /// A worker stands in for a body that waits, or no longer does.
-    pub(crate) fn stand_in(&mut self, node: NodeKey, more: bool, effects: &mut Effects) {
-        self.nodes.stand_in(node, more);
-        if !more {
-            self.runs
-                .iter()
-                .for_each(|entry| entry.run.flow().gate.raise());
-        }
-        effects.wake = true;
-    }
-
-    /// The next work for a node: of the most urgent run that has some. `lanes` says that the taker is a lane, which
-    /// shares what it takes; others get at most `room` tasks.
+    /// The next work for a node, the most urgent first. `lanes` says that the taker is a lane, which shares what it
+    /// takes; others get at most `room` plain tasks. A run's plain tasks are behind its queued ones.
     pub(crate) fn take(
         &mut self,
         node: NodeKey,
@@ -62,63 +42,125 @@ impl Policy {
         lanes: bool,
         effects: &mut Effects,
     ) -> Option<Taken> {
-        let taken = (0..self.runs.len()).find_map(|at| self.take_from(at, node, room, lanes))?;
+        self.discard_ended();
+        let taken = match self.first_plain(lanes) {
+            None => self.take_queued(node, None),
+            Some(rank) => self
+                .take_queued(node, Some(Position::behind(rank.plain())))
+                .or_else(|| self.take_plain(rank, node, room, lanes))
+                .or_else(|| self.take_queued(node, None)),
+        };
+        effects.wake_all |= !self.placing.woken().is_empty();
+        let taken = taken?;
         // Whoever gets something wakes the next, as long as there is more.
-        effects.wake = self.runs.iter().any(super::Entry::has_or_shares_work);
+        effects.wake = self.has_or_shares_work();
         Some(taken)
     }
 
-    fn take_from(&mut self, at: usize, node: NodeKey, room: u32, lanes: bool) -> Option<Taken> {
-        self.take_queued(at, node).or_else(|| {
-            if !self.nodes.has_room(node, Ask::Slot) {
-                return None;
-            }
-            let entry = &mut self.runs[at];
-            let signal = entry.run.flow().gate.signal();
-            let work = match lanes {
-                true if !entry.ready.is_empty() => {
-                    TakenWork::Shift(entry.ready.drain(..).collect(), signal)
-                }
-                true if entry.run.flow().has_surplus() => TakenWork::Shift(Vec::new(), signal),
-                false if !entry.ready.is_empty() => TakenWork::Tasks(cut(entry, room), signal),
-                _ => return None,
-            };
-            let charge = self.nodes.charge(node, Ask::Slot, &entry.run.clone())?;
-            Some(Taken { charge, work })
-        })
+    /// Nothing is kept for tasks that have ended.
+    fn discard_ended(&mut self) {
+        if self.runs.values().any(|entry| entry.stale) {
+            let (runs, limits) = (&self.runs, &self.limits);
+            self.placing.discard_heads(&mut |group, task| {
+                let entry = limits.run_of(group).and_then(|rank| runs.get(&rank));
+                entry.is_some_and(|entry| entry.run.ended_state(TaskId(task)).is_some())
+            });
+        }
     }
 
-    fn take_queued(&mut self, at: usize, node: NodeKey) -> Option<Taken> {
-        let entry = &mut self.runs[at];
-        // Those that have ended meanwhile are passed over.
-        while entry
-            .queued
-            .front()
-            .is_some_and(|&task| entry.run.ended_state(task).is_some())
-        {
-            entry.queued.pop_front();
+    /// The most urgent run that has plain tasks for the taker.
+    fn first_plain(&self, lanes: bool) -> Option<RunRank> {
+        let has_some = |entry: &Entry| match lanes {
+            true => entry.has_or_shares_plain(),
+            false => !entry.ready.is_empty(),
+        };
+        let mut runs = self.runs.iter();
+        runs.find(|(_, entry)| has_some(entry))
+            .map(|(&rank, _)| rank)
+    }
+
+    fn take_plain(
+        &mut self,
+        rank: RunRank,
+        node: NodeKey,
+        room: u32,
+        lanes: bool,
+    ) -> Option<Taken> {
+        let run = self.runs.get(&rank)?.run.clone();
+        let charge = self.charge_slot(node, &run)?;
+        let entry = self.runs.get_mut(&rank)?;
+        let signal = run.flow().gate.signal();
+        let work = match lanes {
+            true => TakenWork::Shift(entry.ready.drain(..).collect(), signal),
+            false => TakenWork::Tasks(cut(entry, room), signal),
+        };
+        Some(Taken { charge, work })
+    }
+
+    /// A slot for a worker on plain tasks of a run.
+    pub(super) fn charge_slot(&mut self, node: NodeKey, run: &Arc<Run>) -> Option<Arc<Charge>> {
+        let allocation = self.placing.charge_slot(node, run.rank().plain())?;
+        let share = Share {
+            node,
+            allocation,
+            group: None,
+        };
+        Some(self.charges.make(run, share))
+    }
+
+    fn take_queued(&mut self, node: NodeKey, before: Option<Position>) -> Option<Taken> {
+        loop {
+            let limits = &self.limits;
+            let mut may = |group| limits.room(group);
+            let placed = self.placing.take(node, ONE, before, &mut may)?;
+            if let Some(taken) = self.charge_placed(node, placed) {
+                return Some(taken);
+            }
         }
-        let task = *entry.queued.front()?;
-        let ask = ask_of(&entry.run, task);
-        if !self.nodes.has_room(node, ask) {
+    }
+
+    /// Tasks that have ended meanwhile are passed over.
+    fn charge_placed(&mut self, node: NodeKey, placed: Placed) -> Option<Taken> {
+        let (place, group) = (Place::of(&placed), placed.run);
+        let pending = |place: &Place, run: &Run| run.ended_state(place.task()).is_none();
+        let run = self
+            .limits
+            .run_of(group)
+            .and_then(|rank| self.runs.get(&rank));
+        let run = run.map(|entry| entry.run.clone());
+        let started = place.zip(run).filter(|(place, run)| pending(place, run));
+        let Some((place, run)) = started else {
+            self.placing.release(node, placed.allocation);
             return None;
-        }
-        entry.queued.pop_front();
-        let charge = self.nodes.charge(node, ask, &entry.run.clone())?;
+        };
+        self.limits.begin(group);
+        let share = Share {
+            node,
+            allocation: placed.allocation,
+            group: Some(group),
+        };
         Some(Taken {
-            charge,
-            work: TakenWork::Queued(task),
+            charge: self.charges.make(&run, share),
+            work: TakenWork::Queued(place),
         })
     }
 
     /// Begins an attempt, unless the task has ended meanwhile.
-    pub(crate) fn begin(&mut self, run: &Run, task: TaskId) -> Option<u32> {
-        let entry = self.entry(run)?;
-        entry
-            .run
-            .ended_state(task)
-            .is_none()
-            .then(|| entry.lease(task))
+    pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
+        let settings = run.job().settings_of(task);
+        let entry = self
+            .runs
+            .get_mut(&run.rank())
+            .filter(|_| run.ended_state(task).is_none())?;
+        let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
+        let timer = settings
+            .time_limit
+            .map(|limit| self.timers.set(effects.now + limit, alarm));
+        effects.retime |= timer.is_some();
+        if settings.total_time_limit.is_some() {
+            entry.first_starts.entry(task).or_insert(effects.now);
+        }
+        Some(entry.lease(task, effects.now, timer))
     }
 
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
@@ -143,30 +185,10 @@ impl Policy {
         tasks.into_iter().map(TaskId).collect()
     }
 
-    pub(super) fn charge_again(
-        &mut self,
-        node: NodeKey,
-        ask: Ask,
-        run: &Arc<Run>,
-    ) -> Option<Arc<Charge>> {
-        if self.nodes.has_room(node, ask) {
-            self.nodes.charge(node, ask, run)
-        } else {
-            None
-        }
-    }
-
-    /// Tasks that were taken and not begun.
+    /// Plain tasks that were taken and not begun.
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        for task in tasks {
-            match run.job().locate(task) {
-                Some((node, _)) if !is_queued(run, node) && !entry.attempts.contains_key(&task) => {
-                    entry.ready.push_back(Item::task(task));
-                }
-                _ => entry.queued.push_back(task),
-            }
-        }
+        entry.ready.extend(tasks.into_iter().map(Item::task));
         effects.wake = true;
     }
 
@@ -174,16 +196,10 @@ impl Policy {
         self.entry(run)
             .is_some_and(|entry| entry.leased.contains_key(&task))
     }
-
-    pub(super) fn give_back_charge(&mut self, node: NodeKey, ask: Ask, effects: &mut Effects) {
-        self.nodes.give_back(node, ask);
-        effects.changed = true;
-        effects.wake = self.runs.iter().any(super::Entry::has_work);
-    }
 }
 
 /// At most `room` of the ready tasks.
-fn cut(entry: &mut super::Entry, room: u32) -> Vec<Item> {
+fn cut(entry: &mut Entry, room: u32) -> Vec<Item> {
     let mut left = room.max(1);
     let mut items = Vec::new();
     while left > 0 {
@@ -197,13 +213,6 @@ fn cut(entry: &mut super::Entry, room: u32) -> Vec<Item> {
     items
 }
 
-fn ask_of(run: &Run, task: TaskId) -> Ask {
-    match run.job().locate(task) {
-        Some((node, _)) if run.job().units[node as usize].kind().asynchronous => Ask::AsyncSlot,
-        _ => Ask::Slot,
-    }
-}
-
 fn is_queued(run: &Run, node: u32) -> bool {
-    run.job().units[node as usize].kind().asynchronous
+    run.job().is_queued(node)
 }

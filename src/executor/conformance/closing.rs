@@ -22,7 +22,7 @@ struct Seen {
 #[async_trait]
 impl Executor for Seen {
     fn offer(&self) -> Offer {
-        self.offer
+        self.offer.clone()
     }
 
     async fn serve(&self, feed: Feed) -> Result<()> {
@@ -60,6 +60,7 @@ pub(super) fn unsupported_bodies(t: &Trial) {
         closures: false,
         asynchronous: false,
         functions: true,
+        nodes: None,
     };
     let pool = pool_with(only_functions);
     let ran = Tally::new("bodies that ran");

@@ -5,7 +5,7 @@ mod wait;
 mod worker;
 
 use super::{Executor, Feed, NodeSpec, Offer, Order};
-use crate::model::{Error, ErrorKind, Panic, Result};
+use crate::model::{Error, ErrorKind, IntoAmount, Panic, Result};
 use async_trait::async_trait;
 use crew::Crew;
 use std::num::NonZero;
@@ -34,7 +34,7 @@ const ASYNC_SLOTS_PER_THREAD: u32 = 64;
 #[derive(Debug)]
 pub struct ThreadExecutor {
     threads: u32,
-    async_slots: Option<u32>,
+    node: NodeSpec,
     runtime: wait::Runtime,
 }
 
@@ -52,9 +52,11 @@ impl ThreadExecutor {
             )
         })?;
         Panic::note_places();
+        let async_slots = threads.saturating_mul(ASYNC_SLOTS_PER_THREAD);
+        let node = NodeSpec::new(threads).async_slots(async_slots);
         Ok(ThreadExecutor {
             threads,
-            async_slots: None,
+            node: node.cpus(u32::try_from(cores()).unwrap_or(u32::MAX)),
             runtime: wait::Runtime::here(),
         })
     }
@@ -64,32 +66,59 @@ impl ThreadExecutor {
     /// # Errors
     /// None today; as [`new`](ThreadExecutor::new).
     pub fn all_cores() -> Result<Self> {
-        Self::new(std::thread::available_parallelism().map_or(1, NonZero::get))
+        Self::new(cores())
     }
 
     /// How many bodies may wait at once. Default: 64 for each thread. With none, jobs that have such bodies are refused.
     pub fn async_slots(mut self, async_slots: u32) -> Self {
-        self.async_slots = Some(async_slots);
+        self.node = self.node.async_slots(async_slots);
         self
     }
 
-    fn node(&self) -> NodeSpec {
-        let default = self.threads.saturating_mul(ASYNC_SLOTS_PER_THREAD);
-        NodeSpec::new(self.threads).async_slots(self.async_slots.unwrap_or(default))
+    /// How many CPUs there are for [tasks that ask for some](crate::Resources::cpus). Default: as many as this process may
+    /// use: its affinity and its CPU quota count. A float that is no [`Amount`](crate::Amount) counts as none.
+    pub fn cpus(mut self, cpus: impl IntoAmount) -> Self {
+        self.node = self.node.cpus(cpus);
+        self
     }
+
+    /// How many bytes of memory there are for tasks that ask for some. Default: none is declared, so that a job that asks
+    /// for memory is refused.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.node = self.node.memory(bytes);
+        self
+    }
+
+    /// The GPUs that tasks may ask for, by index. Default: none.
+    pub fn gpus(mut self, gpus: impl IntoIterator<Item = u32>) -> Self {
+        self.node = self.node.gpus(gpus);
+        self
+    }
+
+    /// An amount of something that tasks may ask for under this name, such as licences.
+    pub fn custom(mut self, name: impl Into<String>, amount: impl IntoAmount) -> Self {
+        self.node = self.node.custom(name, amount);
+        self
+    }
+}
+
+/// How many cores this process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 #[async_trait]
 impl Executor for ThreadExecutor {
     fn offer(&self) -> Offer {
-        match self.async_slots {
-            Some(0) => Offer::in_process().blocking_only(),
+        let offer = match self.node.capacity.async_slot_count() {
+            0 => Offer::in_process().blocking_only(),
             _ => Offer::in_process(),
-        }
+        };
+        offer.nodes([self.node.capacity.clone()])
     }
 
     async fn serve(&self, feed: Feed) -> Result<()> {
-        let crew = Arc::new(Crew::new(&feed, self.node(), self.runtime.clone()));
+        let crew = Arc::new(Crew::new(&feed, self.node.clone(), self.runtime.clone()));
         crew.start(self.threads)?;
         while let Some(order) = feed.order().await {
             match order {

@@ -35,17 +35,6 @@ pub struct Resources {
     custom: BTreeMap<String, Amount>,
 }
 
-/// Which node a task goes to, of those that have room for it and wait for work.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Placement {
-    /// The fullest one, so that others become empty and can be taken away.
-    Pack,
-    /// The emptiest one, so that tasks disturb each other least. The default, as in Azure Batch.
-    #[default]
-    Spread,
-}
-
 impl Resources {
     /// So many slots and nothing else. 0 counts as 1: whatever runs takes at least one.
     pub fn slots(slots: u32) -> Self {
@@ -116,6 +105,13 @@ impl Resources {
     /// How many GPUs it asks for: below 1 a part of one, else whole ones.
     pub fn gpus_asked(&self) -> Amount {
         self.gpus
+    }
+
+    /// Whether all amounts are such, and not [`Amount::INVALID`].
+    pub(crate) fn is_valid(&self) -> bool {
+        let amounts = [self.cpus, self.gpus].into_iter();
+        let mut all = amounts.chain(self.custom.values().copied());
+        all.all(Amount::is_valid)
     }
 
     /// What else it asks for, by name.

@@ -12,30 +12,21 @@ use std::fmt;
 pub(crate) struct TooLarge {
     pub(crate) request: Request,
     pub(crate) gang: Option<Gang>,
-    /// The node that comes nearest; none when it is one that may be provisioned.
-    pub(crate) nearest: Option<NodeKey>,
-    /// What that node lacks. Nothing, when only a gang's tasks together are too many.
+    /// What the node that comes nearest lacks. Nothing, when only a gang's tasks together are too many.
     pub(crate) lacks: Vec<Shortage>,
     /// How many of a gang's tasks could run at once.
     pub(crate) at_once: u32,
 }
 
-/// Nodes that the pool may come to have.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Provision {
-    pub(crate) capacity: Capacity,
-    /// How many of them at most.
-    pub(crate) nodes: u32,
-}
-
 /// Why a ready task does not run, node by node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Explanation {
-    pub(crate) request: Request,
-    pub(crate) gang: Option<Gang>,
+    request: Request,
+    gang: Option<Gang>,
     /// How many classes have more urgent tasks ready.
     pub(crate) before: usize,
-    pub(crate) nodes: Vec<(NodeKey, Obstacle)>,
+    /// By name.
+    pub(crate) nodes: Vec<(String, Obstacle)>,
 }
 
 /// What keeps a task from running on a node.
@@ -52,77 +43,63 @@ pub(crate) enum Obstacle {
 }
 
 impl Placing {
-    /// Whether the request could ever be met, by nodes that have joined or by those that may be provisioned. With
-    /// neither, nothing is known, and nothing refused.
+    /// Whether the request could ever be met, for one task or for a gang: by nodes that have joined, or by those that are
+    /// offered. While nothing is offered, nothing is known, and nothing refused.
     pub(crate) fn fits_ever(
         &self,
         class: ClassId,
-        provisions: &[Provision],
+        gang: Option<Gang>,
+        offered: &[Capacity],
     ) -> Result<(), TooLarge> {
-        self.could_fit(class, None, provisions)
-    }
-
-    /// The same for tasks that start together.
-    pub(crate) fn gang_fits_ever(
-        &self,
-        class: ClassId,
-        gang: Gang,
-        provisions: &[Provision],
-    ) -> Result<(), TooLarge> {
-        self.could_fit(class, Some(gang), provisions)
+        let joined: Vec<_> = self
+            .floor
+            .nodes
+            .iter()
+            .map(|(_, node)| node.own.clone())
+            .collect();
+        let mut names = self.floor.classes.names.clone();
+        let offered: Vec<_> = offered
+            .iter()
+            .map(|node| Stock::new(node, &mut names))
+            .collect();
+        if offered.is_empty() {
+            return Ok(());
+        }
+        self.could_fit(class, gang, &joined)
+            .or_else(|_| self.could_fit(class, gang, &offered))
     }
 
     fn could_fit(
         &self,
         class: ClassId,
         gang: Option<Gang>,
-        provisions: &[Provision],
+        nodes: &[Stock],
     ) -> Result<(), TooLarge> {
         let class = self.floor.classes.get(class);
-        let all = self.capacities(provisions);
         let most = gang.map_or(1, Gang::on_one_node);
-        let rooms = all
-            .iter()
-            .map(|(_, own, nodes)| own.times(&class.needs, most).saturating_mul(*nodes));
+        let rooms = nodes.iter().map(|own| own.times(&class.needs, most));
         let at_once = rooms.fold(0, u32::saturating_add);
-        if all.is_empty() || at_once >= gang.map_or(1, |gang| gang.tasks) {
+        if at_once >= gang.map_or(1, |gang| gang.tasks) {
             return Ok(());
         }
-        let nearest = all
-            .iter()
-            .min_by_key(|(_, own, _)| own.shortfall(&class.needs));
-        let lacks =
-            nearest.map(|(_, own, _)| own.shortages(&class.needs, &self.floor.classes.names));
+        let nearest = nodes.iter().min_by_key(|own| own.shortfall(&class.needs));
+        let lacks = nearest.map(|own| own.shortages(&class.needs, &self.floor.classes.names));
         Err(TooLarge {
             request: (*class.request).clone(),
             gang,
-            nearest: nearest.and_then(|&(key, ..)| key),
             lacks: lacks.unwrap_or_default(),
             at_once,
         })
     }
 
-    /// What there is and may come to be, and how many times.
-    fn capacities(&self, provisions: &[Provision]) -> Vec<(Option<NodeKey>, Stock, u32)> {
-        let nodes = self
-            .floor
-            .nodes
-            .iter()
-            .map(|(key, node)| (Some(key), node.own.clone(), 1));
-        let provisions = provisions.iter().map(|provision| {
-            let names = &self.floor.classes.names;
-            (
-                None,
-                Stock::new(&provision.capacity, &mut names.clone()),
-                provision.nodes,
-            )
-        });
-        nodes.chain(provisions).collect()
-    }
-
-    /// Why a ready task of this class and rank is not running.
-    pub(crate) fn explain(&self, class: ClassId, gang: Option<Gang>, rank: Rank) -> Explanation {
-        let position = Position::new(rank, u64::MAX, u32::MAX);
+    /// Why a ready task of this class and rank is not running. `name` says what a node is called.
+    pub(crate) fn explain(
+        &self,
+        class: ClassId,
+        rank: Rank,
+        name: &dyn Fn(NodeKey) -> String,
+    ) -> Explanation {
+        let position = Position::behind(rank);
         let urgent =
             |&&(head, other, _): &&(Position, ClassId, RunKey)| other != class && head < position;
         let before: Vec<_> = self
@@ -137,10 +114,10 @@ impl Placing {
             .floor
             .nodes
             .iter()
-            .map(|(key, _)| (key, self.obstacle(key, class, &is_before)));
+            .map(|(key, _)| (name(key), self.obstacle(key, class, &is_before)));
         Explanation {
             request: (*self.floor.classes.get(class).request).clone(),
-            gang,
+            gang: self.floor.classes.get(class).gang,
             before: before.len(),
             nodes: nodes.collect(),
         }
@@ -161,9 +138,12 @@ impl Placing {
             node.own.shortages(needs, &classes.names),
             node.free.shortages(needs, &classes.names),
         );
-        let mut left = node.free.clone();
-        let urgent = || node.reserved.iter().filter(|&&(other, _)| is_before(other));
-        urgent().for_each(|&(other, units)| left.withhold(&classes.get(other).needs, units));
+        let left = self.floor.left(key, is_before).unwrap_or_default();
+        let urgent = || {
+            node.reserved()
+                .iter()
+                .filter(|&&(other, _)| is_before(other))
+        };
         match left.fits(needs) {
             _ if !never.is_empty() => Obstacle::TooSmall(never),
             _ if !now.is_empty() => Obstacle::InUse(now),
@@ -177,18 +157,19 @@ impl Placing {
     }
 }
 
+impl fmt::Display for NodeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}
+
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let node = if self.nearest.is_some() {
-            "the largest node"
-        } else {
-            "the largest node there may be"
-        };
         for (at, short) in self.lacks.iter().enumerate() {
             let (asks, has, what) = (short.asks, short.has, &short.dimension);
             write!(
                 f,
-                "{}asks for {asks} {what}; {node} has {has}",
+                "{}asks for {asks} {what}; the largest node has {has}",
                 if at > 0 { ", and " } else { "" }
             )?;
         }
@@ -218,9 +199,14 @@ impl fmt::Display for Explanation {
             None => write!(f, "asks for {}", self.request)?,
         }
         if self.before > 0 {
+            let requests = if self.before == 1 {
+                "request"
+            } else {
+                "requests"
+            };
             write!(
                 f,
-                "; more urgent tasks of {} other requests are ready",
+                "; more urgent tasks of {} other {requests} are ready",
                 self.before
             )?;
         }
@@ -229,7 +215,7 @@ impl fmt::Display for Explanation {
         }
         self.nodes
             .iter()
-            .try_for_each(|(node, obstacle)| write!(f, "\nnode {}: {obstacle}", node.0))
+            .try_for_each(|(node, obstacle)| write!(f, "\n{node}: {obstacle}"))
     }
 }
 

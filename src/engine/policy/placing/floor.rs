@@ -8,7 +8,7 @@ use super::rank::Position;
 use super::reserve::is_as_far;
 use super::walk::{Candidate, Step, Walk};
 use super::{ClassId, Limit, NodeKey, Placed, Room, RunKey};
-use crate::model::{Capacity, Placement};
+use crate::model::Capacity;
 
 /// Nodes, classes, and what is reserved where.
 #[derive(Default)]
@@ -22,6 +22,17 @@ pub(super) struct Floor {
     /// What the visited node has for whoever comes next, once something is reserved there for the more urgent.
     spare: Stock,
     withheld: bool,
+}
+
+/// Which node a task goes to, of those that have room for it and wait for work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Placement {
+    /// The fullest one, so that others become empty and can be taken away.
+    #[cfg(test)]
+    Pack,
+    /// The emptiest one, so that tasks disturb each other least. The default, as in Azure Batch.
+    #[default]
+    Spread,
 }
 
 /// What to start.
@@ -65,6 +76,7 @@ impl Floor {
         ready: &Ready,
         node: NodeKey,
         room: Room,
+        before: Option<Position>,
         may: &mut dyn FnMut(RunKey) -> Limit,
     ) -> Option<Choice> {
         self.begin_visit();
@@ -80,6 +92,9 @@ impl Floor {
                     continue;
                 }
             };
+            if before.is_some_and(|bound| bound <= candidate.position) {
+                return None;
+            }
             let (class, run) = (candidate.class, candidate.run);
             if self.waits_elsewhere(node, class) {
                 self.classes.get_mut(class).hold.seen = self.visit;
@@ -205,15 +220,22 @@ impl Floor {
 
     /// How many of so many tasks the node gets, in view of others that wait for work: 0 when one of them suits better.
     fn share(&mut self, node: NodeKey, class: ClassId, units: u32) -> u32 {
-        let better = match self.placement {
-            Placement::Pack => self.fuller(node, class),
-            Placement::Spread => return self.spread(node, class, units),
-        };
+        match self.placement {
+            Placement::Spread => self.spread(node, class, units),
+            #[cfg(test)]
+            Placement::Pack => self.pack(node, class, units),
+        }
+    }
+
+    #[cfg(test)]
+    fn pack(&mut self, node: NodeKey, class: ClassId, units: u32) -> u32 {
+        let better = self.fuller(node, class);
         self.woken.extend(better);
         if better.is_some() { 0 } else { units }
     }
 
     /// Of the nodes that wait for work and have room, one that is fuller.
+    #[cfg(test)]
     fn fuller(&self, node: NodeKey, class: ClassId) -> Option<NodeKey> {
         let free = self.nodes.get(node)?.free.slots();
         let least = self.classes.get(class).needs.slots();
@@ -306,7 +328,7 @@ impl Floor {
             return true;
         };
         node.is_consistent(|class| &self.classes.get(class).needs)
-            && node.reserved.iter().all(|&(class, units)| {
+            && node.all_reserved().iter().all(|&(class, units)| {
                 self.classes
                     .get(class)
                     .hold

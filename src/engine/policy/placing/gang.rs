@@ -22,9 +22,7 @@ impl Floor {
         } else if self.has_room_on_all(node, class, &held) {
             return Some(held);
         }
-        if let Some(&(_, units)) = self.place_at(node, class) {
-            self.withhold(node, class, units);
-        }
+        self.withhold_reserved(node, class);
         None
     }
 
@@ -55,7 +53,7 @@ impl Floor {
             .filter(|(_, node)| node.own.fits(needs))
             .map(|(key, node)| {
                 (
-                    !node.reserved.is_empty(),
+                    !node.all_reserved().is_empty(),
                     node.free.shortfall(needs),
                     key.0,
                     node,

@@ -68,6 +68,7 @@ impl GpuNeed {
     }
 }
 
+#[cfg(test)]
 impl GpuShare {
     /// How much of the device: 1 is all of it.
     pub(crate) fn amount(self) -> Amount {
@@ -165,6 +166,7 @@ impl Devices {
     }
 
     /// What is free, in ten-thousandths of a device.
+    #[cfg(debug_assertions)]
     pub(super) fn total(&self) -> u64 {
         self.0.iter().map(|device| u64::from(device.part)).sum()
     }

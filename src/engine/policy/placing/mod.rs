@@ -32,15 +32,17 @@ mod tests;
 mod walk;
 
 pub(crate) use classes::Gang;
-pub(crate) use explain::{Explanation, Obstacle, Provision, TooLarge};
-pub(crate) use gpus::GpuShare;
-pub(crate) use names::{Dimension, Shortage};
+pub(crate) use explain::Explanation;
 pub(crate) use needs::Request;
 pub(crate) use nodes::Allocation;
-pub(crate) use queue::{Lane, ReadyCount};
+pub(crate) use queue::Lane;
+#[cfg(test)]
+pub(crate) use queue::ReadyCount;
 pub(crate) use rank::{Position, Rank, Tie};
 
-use crate::model::{Capacity, Placement};
+use crate::model::{Capacity, Resources};
+#[cfg(test)]
+use floor::Placement;
 use floor::{Choice, Floor};
 use queue::Ready;
 use std::ops::Range;
@@ -95,6 +97,7 @@ pub(crate) struct Placed {
 
 impl Placing {
     /// Places tasks as told; see [`Placement`].
+    #[cfg(test)]
     pub(crate) fn new(placement: Placement) -> Self {
         let mut placing = Placing::default();
         placing.floor.placement = placement;
@@ -121,6 +124,7 @@ impl Placing {
     }
 
     /// Tasks became ready that start together or not at all: on distinct nodes, or `packed` on as few as may be.
+    #[cfg(test)]
     pub(crate) fn push_gang(
         &mut self,
         class: ClassId,
@@ -175,7 +179,8 @@ impl Placing {
         removed
     }
 
-    /// The most urgent ready tasks that have room on the node: of one class and run, which `may` lets start.
+    /// The most urgent ready tasks that have room on the node: of one class and run, which `may` lets start; only of
+    /// those that come `before` a place in the order, if that is given.
     ///
     /// `None` means that there is nothing for this node now, or that another one is to have it first: see
     /// [`woken`](Placing::woken). Ask again after whatever makes room or work.
@@ -183,12 +188,13 @@ impl Placing {
         &mut self,
         node: NodeKey,
         room: Room,
+        before: Option<Position>,
         may: &mut dyn FnMut(RunKey) -> Limit,
     ) -> Option<Placed> {
         if let Some(part) = self.floor.pick_up(node) {
             return Some(part);
         }
-        let placed = match self.floor.choose(&self.ready, node, room, may)? {
+        let placed = match self.floor.choose(&self.ready, node, room, before, may)? {
             Choice::Tasks(choice) => {
                 let (class, run) = (choice.class, choice.run);
                 let spans = self.ready.take(class, run, choice.tasks, choice.bound);
@@ -213,6 +219,31 @@ impl Placing {
         self.drop_idle_hold(placed.class);
         self.floor.check(node);
         Some(placed)
+    }
+
+    /// One slot for work of this rank that is not placed task by task, unless what the node has is kept for something
+    /// more urgent.
+    pub(crate) fn charge_slot(&mut self, node: NodeKey, rank: Rank) -> Option<Allocation> {
+        let class = self.slot_class();
+        let behind = Position::behind(rank);
+        let is_before = |other: ClassId| self.ready.head(other).is_some_and(|head| head < behind);
+        let room = self.floor.left(node, &is_before)?;
+        if !room.fits(&self.floor.classes.get(class).needs) {
+            return None;
+        }
+        let allocation = self.floor.charge(node, class, 1);
+        self.floor.check(node);
+        Some(allocation)
+    }
+
+    /// The class of what asks for a slot and nothing else.
+    pub(crate) fn slot_class(&mut self) -> ClassId {
+        self.intern(&Request::blocking(Resources::default()))
+    }
+
+    /// Whether the tasks of a class hold slots: bodies that wait don't.
+    pub(crate) fn holds_slots(&self, class: ClassId) -> bool {
+        self.floor.classes.get(class).needs.slots() > 0
     }
 
     /// Gives back what tasks held. Of a node that has left, there is nothing to give back.
@@ -261,11 +292,13 @@ impl Placing {
 
     /// Whether a node waits for work: it asks as soon as it is woken. Packing and spreading choose among these. A
     /// successful [`take`](Placing::take) clears it.
+    #[cfg(test)]
     pub(crate) fn set_hungry(&mut self, node: NodeKey, hungry: bool) {
         self.floor.nodes.set_hungry(node, hungry);
     }
 
     /// How many slots a node has, lent ones included, and how many of them are in use.
+    #[cfg(test)]
     pub(crate) fn slots(&self, node: NodeKey) -> Option<(u32, u32)> {
         Some(self.floor.nodes.get(node)?.slots())
     }
@@ -287,20 +320,9 @@ impl Placing {
     }
 
     /// How much is ready.
+    #[cfg(test)]
     pub(crate) fn ready(&self) -> ReadyCount {
         self.ready.count()
-    }
-
-    /// How much is ready of each request, as for deciding how many nodes to have.
-    pub(crate) fn demand(&self) -> impl Iterator<Item = (&Request, Option<Gang>, ReadyCount)> {
-        self.floor
-            .classes
-            .ids()
-            .filter(|&class| !self.ready.is_empty(class))
-            .map(|id| {
-                let class = self.floor.classes.get(id);
-                (&*class.request, class.gang, self.ready.count_of(id))
-            })
     }
 }
 
@@ -337,6 +359,7 @@ impl Span {
     }
 }
 
+#[cfg(test)]
 impl Placed {
     /// All tasks, in order.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = u32> {

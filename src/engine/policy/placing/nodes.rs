@@ -24,7 +24,7 @@ pub(super) struct Node {
     pub(super) free: Stock,
     lent: u32,
     /// What is kept free for which class: so many tasks.
-    pub(super) reserved: Vec<(ClassId, u32)>,
+    reserved: Vec<(ClassId, u32)>,
     /// Parts of gangs, charged already, that the node has not asked for yet.
     pub(super) awaiting: VecDeque<Placed>,
     /// What is out, to check the books.
@@ -158,7 +158,26 @@ impl Nodes {
 }
 
 impl Node {
+    /// What is kept free for which class. Nothing, while bodies wait for others here: it might be kept from these.
+    pub(super) fn reserved(&self) -> &[(ClassId, u32)] {
+        if self.lent > 0 { &[] } else { &self.reserved }
+    }
+
+    /// What is kept free for which class, or will be again once no body waits here.
+    pub(super) fn all_reserved(&self) -> &[(ClassId, u32)] {
+        &self.reserved
+    }
+
+    pub(super) fn reserve(&mut self, class: ClassId, units: u32) {
+        self.reserved.push((class, units));
+    }
+
+    pub(super) fn drop_reserved(&mut self, class: ClassId) {
+        self.reserved.retain(|&(other, _)| other != class);
+    }
+
     /// How many slots it has, lent ones included, and how many of them are in use.
+    #[cfg(test)]
     pub(super) fn slots(&self) -> (u32, u32) {
         let total = self.own.slots() + i64::from(self.lent);
         (total as u32, (total - self.free.slots()) as u32)
@@ -192,6 +211,7 @@ impl Node {
 
 impl Allocation {
     /// How many tasks' shares it holds.
+    #[cfg(test)]
     pub(crate) fn units(&self) -> u32 {
         self.units
     }
@@ -206,6 +226,7 @@ impl Allocation {
     }
 
     /// Leaves the shares of the first `units` tasks here, and gives those of the others.
+    #[cfg(test)]
     pub(crate) fn split_off(&mut self, units: u32) -> Allocation {
         let units = units.min(self.units);
         let each = self.gpus.len() / self.units.max(1) as usize;

@@ -68,6 +68,11 @@ impl Ready {
         &self.queues[class.0 as usize]
     }
 
+    /// Where the most urgent of a class is.
+    pub(super) fn head(&self, class: ClassId) -> Option<Position> {
+        self.queue(class).head().map(|(head, _)| head)
+    }
+
     pub(super) fn is_empty(&self, class: ClassId) -> bool {
         self.queue(class).order.is_empty()
     }
@@ -76,13 +81,10 @@ impl Ready {
         self.count
     }
 
-    /// How much is ready of a class.
-    pub(super) fn count_of(&self, class: ClassId) -> ReadyCount {
-        let queue = self.queue(class);
-        ReadyCount {
-            tasks: queue.tasks,
-            slots: queue.tasks * u64::from(queue.slots),
-        }
+    /// The first task of a run in a class.
+    pub(super) fn first(&self, class: ClassId, run: RunKey) -> Option<u32> {
+        let lane = self.queue(class).lanes.get(&run)?;
+        lane.entries.first_key_value().map(|(_, &first)| first)
     }
 
     pub(super) fn insert(&mut self, class: ClassId, run: RunKey, span: Span) {

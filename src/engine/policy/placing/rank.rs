@@ -13,7 +13,7 @@ pub(crate) struct Rank {
 pub(crate) enum Tie {
     /// First job first, and in it in the order of becoming ready.
     Ready { job: u32 },
-    /// First job first, and in it by a number of the caller's that no other entry of the job has.
+    /// First job first, and in it by a number of the caller's. Entries of one number go by their ends.
     Submission { job: u32, order: u64 },
     /// In the order of becoming ready, whatever the job; behind jobs that don't interleave.
     Interleaved,
@@ -48,6 +48,16 @@ impl Position {
             job: u64::from(major) << 32 | minor >> 32,
             rest: minor << 32 | u64::from(end),
         }
+    }
+
+    /// Before everything of this rank.
+    pub(crate) fn before(rank: Rank) -> Self {
+        Position::new(rank, 0, 0)
+    }
+
+    /// Behind everything of this rank.
+    pub(crate) fn behind(rank: Rank) -> Self {
+        Position::new(rank, u64::MAX, u32::MAX)
     }
 
     /// The same place, for an entry with another end.

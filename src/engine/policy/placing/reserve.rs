@@ -2,6 +2,7 @@
 
 use super::floor::Floor;
 use super::levels::TOP;
+use super::needs::Stock;
 use super::nodes::Node;
 use super::{ClassId, NodeKey};
 
@@ -14,11 +15,18 @@ impl Floor {
         } else {
             self.move_nearer(node, class);
         }
-        if let Some(&(_, units)) = self.place_at(node, class) {
+        self.withhold_reserved(node, class);
+    }
+
+    /// Sets aside at the visited node what is reserved there for the class.
+    pub(super) fn withhold_reserved(&mut self, node: NodeKey, class: ClassId) {
+        let reserved = self.nodes.get(node).map_or(&[][..], Node::reserved);
+        if let Some(&(_, units)) = reserved.iter().find(|&&(other, _)| other == class) {
             self.withhold(node, class, units);
         }
     }
 
+    #[cfg(test)]
     pub(super) fn place_at(&self, node: NodeKey, class: ClassId) -> Option<&(u32, u32)> {
         self.classes
             .get(class)
@@ -69,7 +77,7 @@ impl Floor {
             return 0;
         };
         let kept = || {
-            node.reserved
+            node.reserved()
                 .iter()
                 .filter(|&&(other, _)| self.comes_first(other))
         };
@@ -83,9 +91,26 @@ impl Floor {
         if times == 0 || kept().next().is_none() {
             return times;
         }
+        let left = self.left(key, &|other| self.comes_first(other));
+        left.map_or(0, |left| left.times(needs, most))
+    }
+
+    /// What a node has left, besides what is kept there for the classes that come first.
+    pub(super) fn left(
+        &self,
+        key: NodeKey,
+        comes_first: &dyn Fn(ClassId) -> bool,
+    ) -> Option<Stock> {
+        let node = self.nodes.get(key)?;
         let mut left = node.free.clone();
-        kept().for_each(|&(other, units)| left.withhold(&self.classes.get(other).needs, units));
-        left.times(needs, most)
+        for &(other, units) in node
+            .reserved()
+            .iter()
+            .filter(|&&(other, _)| comes_first(other))
+        {
+            left.withhold(&self.classes.get(other).needs, units);
+        }
+        Some(left)
     }
 
     /// Whether a class has come before the present one in the visit, without finding room.
@@ -95,7 +120,7 @@ impl Floor {
 
     /// The node that could hold the class and lacks least for it now; rather one where nothing else is reserved.
     fn nearest(&self, class: ClassId) -> Option<(u64, u32)> {
-        self.nearest_of(class, |node| node.reserved.is_empty())
+        self.nearest_of(class, |node| node.all_reserved().is_empty())
             .or_else(|| self.nearest_of(class, |_| true))
     }
 
@@ -131,7 +156,7 @@ impl Floor {
             return;
         };
         let lacks = needs.slots() - node.free.slots();
-        if is_as_far(lacks, needs.slots(), hold.shortfall) || !node.reserved.is_empty() {
+        if is_as_far(lacks, needs.slots(), hold.shortfall) || !node.all_reserved().is_empty() {
             return;
         }
         let here = node.free.shortfall(needs);
@@ -155,7 +180,7 @@ impl Floor {
     pub(super) fn hold(&mut self, class: ClassId, places: Vec<(u32, u32)>, shortfall: u64) {
         for &(node, units) in &places {
             if let Some(node) = self.nodes.get_mut(NodeKey(node)) {
-                node.reserved.push((class, units));
+                node.reserve(class, units);
             }
         }
         let hold = &mut self.classes.get_mut(class).hold;
@@ -166,13 +191,16 @@ impl Floor {
     pub(super) fn drop_hold(&mut self, class: ClassId) {
         for (node, _) in std::mem::take(&mut self.classes.get_mut(class).hold.places) {
             if let Some(node) = self.nodes.get_mut(NodeKey(node)) {
-                node.reserved.retain(|&(other, _)| other != class);
+                node.drop_reserved(class);
             }
         }
     }
 
     pub(super) fn drop_holds_at(&mut self, node: NodeKey) {
-        let held = self.nodes.get(node).map(|node| node.reserved.clone());
+        let held = self
+            .nodes
+            .get(node)
+            .map(|node| node.all_reserved().to_vec());
         held.into_iter()
             .flatten()
             .for_each(|(class, _)| self.drop_hold(class));

@@ -2,7 +2,7 @@
 
 use super::queue::Ready;
 use super::rank::Position;
-use super::{ClassId, Limit, RunKey};
+use super::{ClassId, Limit, Placing, RunKey};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, btree_set};
 use std::iter::Peekable;
@@ -99,6 +99,46 @@ impl<'a> Walk<'a> {
                     limit,
                 })
             })
+    }
+}
+
+/// The first in the order.
+impl Placing {
+    /// Whether something that holds slots, may start and comes before this place in the order is ready.
+    pub(crate) fn has_before(&self, bound: Position, may: &mut dyn FnMut(RunKey) -> Limit) -> bool {
+        let mut walk = Walk::new(&self.ready);
+        while let Some(step) = walk.next(may) {
+            match step {
+                Step::Candidate(found) if found.position >= bound => return false,
+                Step::Candidate(found) if self.may_ever_start(found.class) => return true,
+                Step::Candidate(_) | Step::Paused(_) => {}
+            }
+        }
+        false
+    }
+
+    fn may_ever_start(&self, class: ClassId) -> bool {
+        self.holds_slots(class) && !self.floor.is_hopeless(class)
+    }
+
+    /// Forgets the first tasks of all classes as long as they are `over`, so that nothing is kept for them.
+    pub(crate) fn discard_heads(&mut self, over: &mut dyn FnMut(RunKey, u32) -> bool) {
+        loop {
+            let heads = self.ready.heads.iter().copied();
+            let stale: Vec<_> = heads
+                .filter(|&(_, class, run)| {
+                    let first = self.ready.first(class, run);
+                    first.is_some_and(|task| over(run, task))
+                })
+                .collect();
+            if stale.is_empty() {
+                return;
+            }
+            for (_, class, run) in stale {
+                self.ready.take(class, run, 1, None);
+                self.floor.drop_hold(class);
+            }
+        }
     }
 }
 

@@ -60,20 +60,21 @@ fn a_packed_gang_shares_a_node() {
     assert_eq!(order.len(), 107);
 
     let class = yard.placing.intern(&Request::blocking(Resources::slots(1)));
-    let gang = |tasks, packed| Gang { tasks, packed };
+    let gang = |tasks, packed| Some(Gang { tasks, packed });
+    let offered = [Capacity::slots(4)];
     assert!(
         yard.placing
-            .gang_fits_ever(class, gang(4, true), &[])
+            .fits_ever(class, gang(4, true), &offered)
             .is_ok()
     );
     assert!(
         yard.placing
-            .gang_fits_ever(class, gang(5, true), &[])
+            .fits_ever(class, gang(5, true), &offered)
             .is_err()
     );
     let refused = yard
         .placing
-        .gang_fits_ever(class, gang(2, false), &[])
+        .fits_ever(class, gang(2, false), &offered)
         .unwrap_err();
     let words =
         "asks for 2 tasks at once on distinct nodes, each with 1 slot; the pool can run 1 at once";
@@ -96,9 +97,16 @@ fn a_gang_needs_its_runs_limit_as_a_whole() {
             Limit::UNLIMITED
         }
     };
-    let placed = yard.placing.take(yard.nodes[0], room, &mut may).unwrap();
+    let placed = yard
+        .placing
+        .take(yard.nodes[0], room, None, &mut may)
+        .unwrap();
     assert_eq!(placed.tasks().collect::<Vec<_>>(), [3]);
-    assert!(yard.placing.take(yard.nodes[0], room, &mut may).is_none());
+    assert!(
+        yard.placing
+            .take(yard.nodes[0], room, None, &mut may)
+            .is_none()
+    );
     assert_eq!(yard.take(0, 1).unwrap().tasks().count(), 3);
 }
 

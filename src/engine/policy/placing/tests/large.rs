@@ -76,7 +76,10 @@ fn paused_and_removed_runs_keep_nothing() {
             Limit::UNLIMITED
         }
     };
-    let placed = yard.placing.take(yard.nodes[0], room, &mut may).unwrap();
+    let placed = yard
+        .placing
+        .take(yard.nodes[0], room, None, &mut may)
+        .unwrap();
     assert_eq!(placed.tasks().collect::<Vec<_>>(), [2]);
     assert_eq!(yard.start(0), None);
     drop(yard.placing.remove_run(RunKey(1)));
@@ -101,7 +104,7 @@ fn a_reservation_follows_its_node() {
             .nodes
             .get(node)
             .unwrap()
-            .reserved
+            .all_reserved()
             .is_empty()
     });
     let kept = yard.nodes.remove(kept.unwrap());
@@ -145,7 +148,7 @@ fn less_urgent_never_delays_more_urgent() {
                     .cpus(random(&mut seed) as u32 % 3)
                     .gpus((random(&mut seed) as u32 % 4).saturating_sub(1));
                 let class = yard.placing.intern(&Request::blocking(resources.clone()));
-                if yard.placing.fits_ever(class, &[]).is_ok() {
+                if yard.placing.fits_ever(class, None, &nodes).is_ok() {
                     yard.push(resources, random(&mut seed) as i32 % 3, step..step + 1);
                     pushed += 1;
                 }

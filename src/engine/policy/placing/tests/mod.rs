@@ -87,7 +87,7 @@ fn a_range_is_one_entry_and_is_given_out_in_batches() {
     yard.release_all();
     let placed = yard
         .placing
-        .take(yard.nodes[0], room, &mut |_| Limit(1))
+        .take(yard.nodes[0], room, None, &mut |_| Limit(1))
         .unwrap();
     assert_eq!(
         (placed.tasks().count(), placed.allocation.units()),
@@ -131,13 +131,13 @@ fn runs_at_their_limit_are_passed_over() {
     };
     let placed = yard
         .placing
-        .take(yard.nodes[0], room, &mut |run| limits[run.0 as usize])
+        .take(yard.nodes[0], room, None, &mut |run| limits[run.0 as usize])
         .unwrap();
     assert_eq!(placed.tasks().collect::<Vec<_>>(), [10, 11]);
     limits[2] = Limit(1);
     let placed = yard
         .placing
-        .take(yard.nodes[0], room, &mut |run| limits[run.0 as usize])
+        .take(yard.nodes[0], room, None, &mut |run| limits[run.0 as usize])
         .unwrap();
     assert_eq!(placed.tasks().collect::<Vec<_>>(), [20]);
 }

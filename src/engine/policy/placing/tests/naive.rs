@@ -174,7 +174,7 @@ impl Model {
             tasks: 1,
             sequential: false,
         };
-        let placed = self.placing.take(self.nodes[node].0, room, &mut may);
+        let placed = self.placing.take(self.nodes[node].0, room, None, &mut may);
         let expected = self.expected(node);
         assert_eq!(
             placed.as_ref().and_then(|placed| placed.tasks().next()),

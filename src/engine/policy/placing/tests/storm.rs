@@ -51,7 +51,7 @@ fn nothing_leaks_in_a_storm() {
             .nodes
             .get(node)
             .unwrap()
-            .reserved
+            .all_reserved()
             .is_empty()
     }));
 }
@@ -153,7 +153,7 @@ impl Storm {
         let before: Vec<_> = self.slots();
         let placed = self
             .placing
-            .take(node, room, &mut |run| limits[run.0 as usize]);
+            .take(node, room, None, &mut |run| limits[run.0 as usize]);
         for ((used_before, _), (used, total)) in before.into_iter().zip(self.slots()) {
             assert!(used <= total || used == used_before, "over-committed");
         }

@@ -1,63 +1,49 @@
 //! What people are told.
 
+use super::super::explain::Obstacle;
 use super::*;
 
 #[test]
 fn a_request_no_node_can_meet_is_refused_naming_the_dimension() {
-    let mut yard = Yard::new(&[Capacity::slots(2), Capacity::slots(4).custom("mem", 8)]);
-    let mut refused = |resources: Resources, provisions: &[Provision]| {
+    let mut yard = Yard::new(&[Capacity::slots(2)]);
+    let offered = [Capacity::slots(1), Capacity::slots(4).custom("mem", 8)];
+    let mut refused = |resources: Resources, offered: &[Capacity]| {
         let class = yard.placing.intern(&Request::blocking(resources));
         yard.placing
-            .fits_ever(class, provisions)
+            .fits_ever(class, None, offered)
             .err()
             .map(|error| error.to_string())
     };
     let words = |text: &str| Some(text.to_owned());
     assert_eq!(
-        refused(Resources::slots(6), &[]),
+        refused(Resources::slots(6), &offered),
         words("asks for 6 slots; the largest node has 4")
     );
     assert_eq!(
-        refused(Resources::slots(1).custom("fpga", 1), &[]),
+        refused(Resources::slots(1).custom("fpga", 1), &offered),
         words("asks for 1 fpga; the largest node has 0")
     );
     assert_eq!(
-        refused(Resources::slots(1).custom("mem", 9), &[]),
+        refused(Resources::slots(1).custom("mem", 9), &offered),
         words("asks for 9 mem; the largest node has 8")
     );
     assert_eq!(
-        refused(Resources::slots(1).cpus(-1.0), &[]),
+        refused(Resources::slots(1).cpus(-1.0), &offered),
         words("asks for an invalid amount cpus; the largest node has 0")
     );
-    assert!(refused(Resources::slots(1).gpus(2), &[]).is_some());
-    assert!(refused(Resources::slots(1).memory(1), &[]).is_some());
-    let growing = [Provision {
-        capacity: Capacity::slots(8),
-        nodes: 3,
-    }];
+    assert!(refused(Resources::slots(1).gpus(2), &offered).is_some());
+    assert!(refused(Resources::slots(1).memory(1), &offered).is_some());
+    let growing = [Capacity::slots(8)];
     assert_eq!(refused(Resources::slots(6), &growing), None);
-    assert_eq!(
-        refused(Resources::slots(9), &growing),
-        words("asks for 9 slots; the largest node there may be has 8")
-    );
 }
 
 #[test]
 fn nothing_is_refused_while_nothing_is_known() {
     let mut placing = Placing::default();
     let class = placing.intern(&Request::blocking(Resources::slots(6)));
-    assert!(placing.fits_ever(class, &[]).is_ok());
-    assert!(
-        placing
-            .fits_ever(
-                class,
-                &[Provision {
-                    capacity: Capacity::slots(4),
-                    nodes: 9
-                }]
-            )
-            .is_err()
-    );
+    assert!(placing.fits_ever(class, None, &[]).is_ok());
+    let offered = [Capacity::slots(4)];
+    assert!(placing.fits_ever(class, None, &offered).is_err());
 }
 
 #[test]
@@ -77,16 +63,20 @@ fn explains_node_by_node() {
     let class = yard
         .placing
         .intern(&Request::blocking(Resources::slots(3).gpus(1)));
-    let why = yard.placing.explain(class, None, yard::rank(0));
+    let why = yard
+        .placing
+        .explain(class, yard::rank(0), &|node| node.to_string());
     assert_eq!(
         why.to_string(),
-        "asks for 3 slots, 1 gpus; more urgent tasks of 1 other requests are ready\n\
+        "asks for 3 slots, 1 gpus; more urgent tasks of 1 other request are ready\n\
          node 0: too small, it has 2 of 3 slots and 0 of 1 gpus\n\
          node 1: in use, it has free 0 of 1 gpus\n\
          node 2: in use, it has free 1 of 3 slots"
     );
     let small = yard.placing.intern(&Request::blocking(Resources::slots(1)));
-    let why = yard.placing.explain(small, None, yard::rank(-1));
+    let why = yard
+        .placing
+        .explain(small, yard::rank(-1), &|node| node.to_string());
     assert!(
         matches!(&why.nodes[1].1, Obstacle::Reserved(requests) if requests.len() == 1),
         "{why}"

@@ -56,7 +56,7 @@ impl Yard {
             sequential: false,
         };
         self.placing
-            .take(self.nodes[node], room, &mut |_| Limit::UNLIMITED)
+            .take(self.nodes[node], room, None, &mut |_| Limit::UNLIMITED)
     }
 
     /// The first task that the node is given, which then runs there.

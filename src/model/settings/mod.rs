@@ -1,4 +1,11 @@
-//! Settings of jobs.
+//! Settings of jobs and tasks.
+
+mod retries;
+mod task;
+
+pub(crate) use retries::seed;
+pub use retries::{Backoff, MaxRetries, Permanent, RetryIf};
+pub use task::TaskSettings;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +21,21 @@ pub enum FailurePolicy {
     FailFast,
     /// As many failures are borne; one more cancels what has not ended. `MaxFailures(0)` is `FailFast`.
     MaxFailures(u64),
+}
+
+/// Which of a job's ready tasks go first, among those of equal priority. Jobs of equal priority go first job first,
+/// whatever the order inside them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TaskOrder {
+    /// As they became ready, more or less. The default, and the quickest.
+    #[default]
+    Ready,
+    /// As they were added to the job; elements by index.
+    Submission,
+    /// As they became ready, together with those of other jobs that say so, and behind jobs that don't.
+    Interleaved,
 }
 
 impl FailurePolicy {

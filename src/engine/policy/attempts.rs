@@ -1,0 +1,305 @@
+//! Failed attempts: whether there is another, and when.
+
+use super::timers::Alarm;
+use super::{Effects, Policy, Run};
+use crate::model::settings::seed;
+use crate::model::{
+    Attempt, AttemptEnd, BoxError, Error, ErrorKind, Panic, Permanent, Returned, TaskId,
+    TaskSettings, TaskState,
+};
+use std::time::Duration;
+
+/// How often a task may lose its node before it counts as the cause.
+const MAX_RECOVERIES: u32 = 5;
+
+/// How an attempt failed.
+pub(crate) struct Failure {
+    cause: BoxError,
+    kind: ErrorKind,
+    /// Another attempt may do better.
+    retryable: bool,
+}
+
+impl Failure {
+    /// Of a body. Calls the user's `retry_if`, so not under the engine's lock.
+    pub(crate) fn of_body(cause: BoxError, settings: &TaskSettings) -> Self {
+        let permanent = cause.is::<Permanent>();
+        let worth = settings
+            .retry_if
+            .as_ref()
+            .is_none_or(|retry_if| retry_if.allows(&cause));
+        Failure {
+            cause,
+            kind: ErrorKind::TaskFailed,
+            retryable: worth && !permanent,
+        }
+    }
+
+    fn timed_out(limit: Duration, what: &str) -> Self {
+        let cause = format!("{what} of {limit:?} is over").into();
+        Failure {
+            cause,
+            kind: ErrorKind::TimedOut,
+            retryable: true,
+        }
+    }
+
+    /// An executor said that a body succeeded which never ran to its end.
+    pub(super) fn without_output() -> Self {
+        Self::final_of(
+            "its executor reported a success, and no output was stored; `Lease::run` stores it"
+                .into(),
+        )
+    }
+
+    fn final_of(cause: String) -> Self {
+        Failure {
+            cause: cause.into(),
+            kind: ErrorKind::TaskFailed,
+            retryable: false,
+        }
+    }
+
+    fn message(&self) -> &'static str {
+        match self.kind {
+            ErrorKind::TimedOut => "timed out",
+            _ if self.cause.is::<Panic>() => "panicked",
+            _ => "failed",
+        }
+    }
+}
+
+impl Policy {
+    /// A lane's task failed: it was never leased one by one, and this was its first attempt.
+    pub(crate) fn lane_failed(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        failure: Failure,
+        effects: &mut Effects,
+    ) {
+        if self.entry(run).is_some() && run.ended_state(task).is_none() {
+            self.fail(run, task, 1, None, failure, effects);
+        }
+    }
+
+    /// An attempt failed. Its lease is no more.
+    pub(super) fn fail(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        attempt: u32,
+        started: Option<Duration>,
+        failure: Failure,
+        effects: &mut Effects,
+    ) {
+        let retryable = failure.retryable;
+        let error = Error::new(failure.kind, failure.message())
+            .in_job(run.name())
+            .of_task(run.label(task))
+            .on_attempt(attempt)
+            .caused_by(failure.cause);
+        let ended = effects.now.saturating_sub(run.submitted());
+        run.ledger().record(
+            task,
+            Attempt {
+                number: attempt,
+                started,
+                ended,
+                end: AttemptEnd::Failed(error.clone()),
+            },
+        );
+        if !(retryable && self.retry(run, task, attempt, effects)) {
+            self.fail_for_good(run, task, error, effects);
+        }
+    }
+
+    /// Arranges another attempt, if the task has one left.
+    fn retry(&mut self, run: &Run, task: TaskId, attempt: u32, effects: &mut Effects) -> bool {
+        let settings = run.job().settings_of(task);
+        let Some(entry) = self.entry(run) else {
+            return false;
+        };
+        let retries = entry.retries.get(&task).map_or(1, |retries| retries + 1);
+        if !settings.max_retries.unwrap_or_default().allows(retries) {
+            return false;
+        }
+        let wait = settings
+            .backoff
+            .unwrap_or_default()
+            .wait(retries, seed(run.seq(), task, attempt));
+        let ready = effects.now + wait;
+        let first_start = entry.first_starts.get(&task).copied();
+        let over = settings
+            .total_time_limit
+            .zip(first_start)
+            .is_some_and(|(limit, start)| ready >= start + limit);
+        if over {
+            return false;
+        }
+        entry.retries.insert(task, retries);
+        entry.attempts.insert(task, attempt);
+        self.ready_at(run, task, ready, effects);
+        true
+    }
+
+    /// The task is ready then, and not before.
+    pub(super) fn ready_at(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        at: Duration,
+        effects: &mut Effects,
+    ) {
+        if at <= effects.now {
+            return self.enqueue(run, task, effects);
+        }
+        let key = self.timers.set(at, Alarm::Ready(run.rank(), task));
+        effects.retime = true;
+        if let Some(entry) = self.entry(run) {
+            entry.delayed.insert(task, key);
+        }
+    }
+
+    fn fail_for_good(&mut self, run: &Run, task: TaskId, error: Error, effects: &mut Effects) {
+        run.ledger().fail(task, error.clone());
+        self.end_task(run, task, TaskState::Failed, effects);
+        let failed = run.ledger().failed;
+        if !run.job().policy.bears(failed) {
+            let message =
+                format!("was ended after {failed} failed tasks, as its failure policy says");
+            let ended_by = Error::new(ErrorKind::TaskFailed, message)
+                .in_job(run.name())
+                .caused_by(error);
+            self.cancel_run(run, ended_by, effects);
+        }
+    }
+
+    /// An attempt came back without an outcome.
+    pub(super) fn take_back(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        attempt: u32,
+        why: Returned,
+        effects: &mut Effects,
+    ) {
+        let Some(entry) = self.entry(run) else { return };
+        if why == Returned::NotBegun {
+            return self.enqueue(run, task, effects);
+        }
+        entry.attempts.insert(task, attempt);
+        let lost = entry.recoveries.entry(task).or_default();
+        *lost += u32::from(why == Returned::NodeLost);
+        let lost = *lost;
+        let ended = effects.now.saturating_sub(run.submitted());
+        run.ledger().record(
+            task,
+            Attempt {
+                number: attempt,
+                started: None,
+                ended,
+                end: AttemptEnd::Returned(why),
+            },
+        );
+        if lost <= MAX_RECOVERIES {
+            return self.enqueue(run, task, effects);
+        }
+        let cause = format!("lost its node or worker {lost} times, and counts as the cause");
+        self.fail(run, task, attempt, None, Failure::final_of(cause), effects);
+    }
+}
+
+/// What happens when its time has come.
+impl Policy {
+    /// Does what is due.
+    pub(crate) fn tick(&mut self, effects: &mut Effects) {
+        while let Some((_, alarm)) = self.timers.pop_due(effects.now) {
+            self.ring(alarm, effects);
+        }
+    }
+
+    /// When something is to be done next.
+    pub(crate) fn next_alarm(&self) -> Option<Duration> {
+        self.timers.next()
+    }
+
+    fn ring(&mut self, alarm: Alarm, effects: &mut Effects) {
+        match alarm {
+            Alarm::Ready(rank, task) => self.with_run(rank, |policy, run| {
+                if let Some(entry) = policy.entry(run) {
+                    entry.delayed.remove(&task);
+                }
+                policy.enqueue(run, task, effects);
+            }),
+            Alarm::TimeLimit(rank, task, attempt) => self.with_run(rank, |policy, run| {
+                policy.time_out(run, task, attempt, effects);
+            }),
+            Alarm::Deadline(rank, task) => self.with_run(rank, |policy, run| {
+                policy.miss_deadline(run, task, effects);
+            }),
+            Alarm::RunLimit(rank) => self.with_run(rank, |policy, run| {
+                let limit = run.job().time_limit.unwrap_or_default();
+                let cause = Error::new(
+                    ErrorKind::TimedOut,
+                    format!("has had its time limit of {limit:?}"),
+                );
+                policy.cancel_run(run, cause.in_job(run.name()), effects);
+            }),
+        }
+    }
+
+    fn with_run(&mut self, rank: super::RunRank, act: impl FnOnce(&mut Self, &Run)) {
+        if let Some(run) = self.runs.get(&rank).map(|entry| entry.run.clone()) {
+            act(self, &run);
+        }
+    }
+
+    /// The attempt is over at once; its body, which may not listen, keeps its slot until it returns.
+    fn time_out(&mut self, run: &Run, task: TaskId, attempt: u32, effects: &mut Effects) {
+        let Some(entry) = self
+            .entry(run)
+            .filter(|entry| entry.is_current(task, attempt))
+        else {
+            return;
+        };
+        let lease = entry.leased.remove(&task);
+        let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
+        let key = entry.key(task, attempt);
+        self.order(super::Order::Stop(key), effects);
+        let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
+        self.fail(
+            run,
+            task,
+            attempt,
+            started,
+            Failure::timed_out(limit, "its time limit"),
+            effects,
+        );
+    }
+
+    fn miss_deadline(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+        if run.ended_state(task).is_some() {
+            return;
+        }
+        self.quiesce(run, effects);
+        let Some(entry) = self.entry(run).filter(|_| run.ended_state(task).is_none()) else {
+            return;
+        };
+        entry.stale = true;
+        effects.wake = true;
+        let lease = entry.leased.remove(&task);
+        let attempt = lease.map_or(0, |lease| lease.attempt);
+        if let Some(lease) = lease {
+            let key = entry.key(task, lease.attempt);
+            self.timers.clear_all(lease.timer);
+            self.order(super::Order::Stop(key), effects);
+        }
+        let limit = run.job().settings_of(task).deadline.unwrap_or_default();
+        let failure = Failure {
+            retryable: false,
+            ..Failure::timed_out(limit, "its deadline")
+        };
+        self.fail(run, task, attempt.max(1), None, failure, effects);
+    }
+}

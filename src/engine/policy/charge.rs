@@ -1,0 +1,128 @@
+//! Shares of nodes, and who holds them.
+
+use super::placing::{Allocation, NodeKey, RunKey};
+use super::{Effects, Policy, Run};
+use crate::engine::Engine;
+use crate::engine::flow::LaneShared;
+use crate::model::TaskId;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+/// One worker's share of a node, from a grant until the last of its leases is over.
+pub(crate) struct Charge {
+    engine: Arc<Engine>,
+    run: Arc<Run>,
+    number: u64,
+    node: NodeKey,
+    gpus: Option<Arc<[u32]>>,
+    /// Until it goes back.
+    share: Option<Share>,
+    /// The task begun last, plus one.
+    task: AtomicU32,
+    lane: OnceLock<Arc<LaneShared>>,
+}
+
+/// What is held.
+pub(super) struct Share {
+    pub(super) node: NodeKey,
+    pub(super) allocation: Allocation,
+    /// The group that counts it, for a task that the policy started.
+    pub(super) group: Option<RunKey>,
+}
+
+/// All charges that are out.
+#[derive(Default)]
+pub(super) struct Charges {
+    out: HashMap<u64, Weak<Charge>>,
+    made: u64,
+}
+
+impl Charges {
+    pub(super) fn make(&mut self, run: &Arc<Run>, share: Share) -> Arc<Charge> {
+        self.made += 1;
+        let gpus: Vec<_> = share
+            .allocation
+            .gpus()
+            .iter()
+            .map(|gpu| gpu.index)
+            .collect();
+        let charge = Arc::new(Charge {
+            engine: run.engine().clone(),
+            run: run.clone(),
+            number: self.made,
+            node: share.node,
+            gpus: (!gpus.is_empty()).then(|| gpus.into()),
+            share: Some(share),
+            task: AtomicU32::new(0),
+            lane: OnceLock::new(),
+        });
+        self.out.insert(self.made, Arc::downgrade(&charge));
+        charge
+    }
+
+    pub(super) fn are_all_back(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Arc<Charge>> {
+        self.out.values().filter_map(Weak::upgrade)
+    }
+}
+
+impl Policy {
+    fn give_back_charge(&mut self, number: u64, share: Option<Share>, effects: &mut Effects) {
+        self.charges.out.remove(&number);
+        if let Some(share) = share {
+            self.placing.release(share.node, share.allocation);
+            share
+                .group
+                .into_iter()
+                .for_each(|group| self.limits.end(group));
+        }
+        effects.changed = true;
+        effects.wake = self.has_work();
+    }
+}
+
+impl Charge {
+    /// One slot more of the same node for the same run, if there is room for it.
+    pub(crate) fn again(&self) -> Option<Arc<Charge>> {
+        self.engine
+            .with(|policy, _| policy.charge_slot(self.node, &self.run))
+    }
+
+    pub(crate) fn run(&self) -> &Arc<Run> {
+        &self.run
+    }
+
+    /// The GPUs that are held, by index, if any are.
+    pub(crate) fn gpus(&self) -> Option<&Arc<[u32]>> {
+        self.gpus.as_ref()
+    }
+
+    /// A lane works on the charge's account.
+    pub(crate) fn set_lane(&self, lane: &Arc<LaneShared>) {
+        let _ = self.lane.set(lane.clone());
+    }
+
+    /// A lease was begun on the charge's account.
+    pub(crate) fn set_task(&self, task: TaskId) {
+        self.task.store(task.0 + 1, Ordering::Relaxed);
+    }
+
+    /// The task that is being run, by job and label.
+    pub(crate) fn label(&self) -> Option<String> {
+        let lane = self.lane.get().map(|lane| lane.task());
+        let task = lane.or_else(|| self.task.load(Ordering::Relaxed).checked_sub(1).map(TaskId))?;
+        Some(format!("{}/{}", self.run.name(), self.run.label(task)))
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let (number, share) = (self.number, self.share.take());
+        self.engine
+            .with(|policy, effects| policy.give_back_charge(number, share, effects));
+    }
+}

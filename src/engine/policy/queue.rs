@@ -1,0 +1,173 @@
+//! What the policy starts itself: how it becomes ready, and its place in the order.
+
+use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
+use super::{Effects, Item, Policy, Run, RunRank};
+use crate::model::{ELEMENT, TaskId, TaskOrder};
+use std::ops::Range;
+
+/// A task that was taken, and where it was in the order: until it is begun, it can go back there.
+pub(crate) struct Place {
+    class: ClassId,
+    group: RunKey,
+    span: Span,
+}
+
+impl Place {
+    pub(super) fn of(placed: &Placed) -> Option<Self> {
+        let (class, group) = (placed.class, placed.run);
+        let &span = placed.spans.first()?;
+        Some(Place { class, group, span })
+    }
+
+    pub(crate) fn task(&self) -> TaskId {
+        TaskId(self.span.tasks().start)
+    }
+}
+
+impl RunRank {
+    /// Of the run's plain tasks: behind those of its tasks that are queued.
+    pub(super) fn plain(self) -> Rank {
+        Rank {
+            job_priority: self.priority(),
+            task_priority: 0,
+            tie: Tie::Ready { job: self.number() },
+        }
+    }
+}
+
+impl Policy {
+    /// What is ready at the start: plain tasks for lanes, the others for the policy.
+    pub(super) fn queue_sources(&mut self, run: &Run, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        if !run.job().queued {
+            return entry.ready.extend(run.flow().initial());
+        }
+        let sources = run.job().csr.sources.iter();
+        for (at, &node) in (0..).zip(sources) {
+            match run.job().is_queued(node) {
+                true => entry.reached.push(node),
+                false => entry.ready.push_back(Item::sources(at..at + 1)),
+            }
+        }
+        self.queue_reached(run, effects);
+    }
+
+    /// A node is ready that lanes don't start: a task, or an array's elements.
+    pub(crate) fn queue_node(&mut self, run: &Run, node: u32, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        entry.reached.push(node);
+        self.queue_reached(run, effects);
+    }
+
+    /// Nodes and elements that became ready while the flow had the entry for a sink, and that lanes don't start.
+    pub(super) fn queue_reached(&mut self, run: &Run, effects: &mut Effects) {
+        while let Some(entry) = self.entry(run) {
+            let nodes = std::mem::take(&mut entry.reached);
+            let opened = std::mem::take(&mut entry.opened);
+            if nodes.is_empty() && opened.is_empty() {
+                return;
+            }
+            for elements in opened {
+                self.queue_elements(run, elements, effects);
+            }
+            for node in nodes {
+                self.reach(run, node, effects);
+            }
+        }
+    }
+
+    /// Queues a task; opens an array.
+    fn reach(&mut self, run: &Run, node: u32, effects: &mut Effects) {
+        let Some(array) = run.job().array_of_node(node) else {
+            return self.queue(run, node..node + 1, effects);
+        };
+        let Some(entry) = self.entry(run) else { return };
+        if run.flow().open(array, entry) {
+            run.flow().array_succeeded(array, entry);
+            effects.finish.push((entry.run.clone(), array));
+            self.notify_array_watchers(run, array, effects);
+        }
+        effects.wake = true;
+    }
+
+    /// Elements of one array are ready that lanes don't start.
+    pub(crate) fn queue_elements(&mut self, run: &Run, numbers: Range<u32>, effects: &mut Effects) {
+        self.queue(run, numbers.start | ELEMENT..numbers.end | ELEMENT, effects);
+    }
+
+    /// Tasks, by id, are ready that lanes don't start: one task, or elements of one array.
+    fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+        let settings = run.job().settings_of(TaskId(tasks.start));
+        let start = run.submitted() + settings.start_after.unwrap_or_default();
+        if start <= effects.now {
+            return self.push(run, tasks, effects);
+        }
+        for task in tasks {
+            self.ready_at(run, TaskId(task), start, effects);
+        }
+    }
+
+    /// The task may start as soon as there is room for it.
+    pub(super) fn enqueue(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+        self.push(run, task.0..task.0 + 1, effects);
+    }
+
+    fn push(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+        let task = TaskId(tasks.start);
+        let Some((class, rank, group)) = self.rank(run, task) else {
+            return;
+        };
+        self.placing.push(class, rank, group, tasks);
+        if self.placing.holds_slots(class) {
+            self.overtake(Position::before(rank));
+        }
+        effects.wake = true;
+    }
+
+    /// What a task asks for, how urgent it is, and in which group it is counted.
+    pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
+        let (node, _) = run.job().locate(task)?;
+        let group = self.entry(run)?.group_of(node);
+        let settings = run.job().settings_of(task);
+        let resources = settings.resources.clone().unwrap_or_default();
+        let request = match run.job().is_asynchronous(node) {
+            true => Request::waiting(resources),
+            false => Request::blocking(resources),
+        };
+        let rank = Rank {
+            task_priority: settings.priority.unwrap_or_default(),
+            tie: tie(run, node),
+            ..run.rank().plain()
+        };
+        Some((self.placing.intern(&request), rank, group))
+    }
+
+    /// Lanes that are at something less urgent are asked to look: see `wants_back`.
+    fn overtake(&self, position: Position) {
+        let overtaken = |rank: &RunRank| position < Position::before(rank.plain());
+        let entries = self.runs.iter().filter(|(rank, _)| overtaken(rank));
+        entries.for_each(|(_, entry)| entry.run.flow().gate.raise());
+    }
+
+    /// A task that was taken will not be begun now.
+    pub(crate) fn give_back_place(&mut self, place: Place, effects: &mut Effects) {
+        if self.limits.run_of(place.group).is_some() {
+            self.placing.requeue(place.class, place.group, [place.span]);
+            effects.wake = true;
+        }
+    }
+}
+
+/// The order among equals.
+fn tie(run: &Run, node: u32) -> Tie {
+    let job = run.rank().number();
+    match run.job().task_order {
+        TaskOrder::Ready => Tie::Ready { job },
+        TaskOrder::Interleaved => Tie::Interleaved,
+        TaskOrder::Submission => Tie::Submission {
+            job,
+            // The elements of an array go by their own numbers, as the ends of their entries.
+            order: u64::from(node) << 32,
+        },
+    }
+}

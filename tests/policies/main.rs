@@ -1,0 +1,14 @@
+//! What decides whether, when, where and how often tasks run, through the public API.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod explain;
+mod order;
+mod resources;
+mod retries;
+mod time;
+mod watchdog;
