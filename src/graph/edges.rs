@@ -149,16 +149,18 @@ impl Edges {
 
     /// Calls `visit(from, to)` for every edge, by ascending `to`.
     #[inline]
-    fn visit(&self, late: &[(u32, u32)], mut visit: impl FnMut(u32, u32)) {
-        let mut late = late.iter().peekable();
+    fn visit(&self, mut late: &[(u32, u32)], mut visit: impl FnMut(u32, u32)) {
         let mut start = 0;
         for (node, &end) in (0..).zip(&self.ends) {
             let end = end as usize;
-            self.preds[start..end]
-                .iter()
-                .for_each(|&pred| visit(pred, node));
-            while let Some(&(_, from)) = late.next_if(|&&(to, _)| to == node) {
-                visit(from, node);
+            for &pred in &self.preds[start..end] {
+                visit(pred, node);
+            }
+            while let [(to, from), rest @ ..] = late
+                && *to == node
+            {
+                visit(*from, node);
+                late = rest;
             }
             start = end;
         }
