@@ -1,7 +1,7 @@
 //! A job in the form in which it is run.
 
-use crate::executor::Offer;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
+use crate::model::Offer;
 use crate::model::{
     ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId, TaskOrder, TaskSettings,
 };

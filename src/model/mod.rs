@@ -4,6 +4,7 @@ mod defect;
 mod error;
 mod ids;
 mod name;
+mod node;
 mod outcome;
 mod resources;
 pub(crate) mod settings;
@@ -12,6 +13,7 @@ pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use ids::TaskId;
 pub use name::Name;
+pub use node::{NodeSpec, Offer};
 pub use outcome::{Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, TaskState};
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{

@@ -9,6 +9,7 @@ mod function;
 mod handles;
 mod inputs;
 mod output;
+mod panics;
 mod unit;
 mod values;
 

@@ -2,7 +2,7 @@
 
 use super::placing::NodeKey;
 use super::{Effects, Policy};
-use crate::executor::NodeSpec;
+use crate::model::NodeSpec;
 use std::collections::BTreeMap;
 
 /// What the policy knows of its nodes beside what they have.
