@@ -1,6 +1,7 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
 mod build;
+mod freeze;
 mod frozen;
 mod settings;
 mod task;

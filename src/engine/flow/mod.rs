@@ -13,6 +13,7 @@
 mod bits;
 mod item;
 mod lane;
+mod shift;
 mod word;
 
 use bits::Bits;
