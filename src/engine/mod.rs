@@ -59,7 +59,15 @@ impl Engine {
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
         let mut effects = Effects::at(self.now());
-        let answer = ask(&mut lock(&self.policy), &mut effects);
+        let answer = {
+            let mut policy = lock(&self.policy);
+            let answer = ask(&mut policy, &mut effects);
+            debug_assert!(
+                policy.is_consistent(),
+                "a transition left a state that can't be"
+            );
+            answer
+        };
         effects.apply(self);
         answer
     }

@@ -6,6 +6,7 @@
 mod attempts;
 mod cancel;
 mod charge;
+mod check;
 mod entry;
 mod explain;
 mod ledger;
