@@ -53,17 +53,40 @@ pub(crate) enum FreezeError {
 
 impl Edges {
     /// Appends a node that waits for `preds`, all of them appended before, and returns its number.
-    ///
-    /// Repeated predecessors count once. A node too many is not stored (the number returned is then that of an
-    /// existing node): [`freeze`](Self::freeze) reports it.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn push_node(&mut self, preds: impl IntoIterator<Item = u32>) -> u32 {
-        let start = self.preds.len();
-        self.preds.extend(preds);
+        self.begin_node();
+        preds.into_iter().for_each(|pred| self.follow(pred));
+        self.end_node()
+    }
+
+    /// Begins a node. One that was begun and not ended is forgotten.
+    #[inline]
+    pub(crate) fn begin_node(&mut self) {
+        self.preds.truncate(self.end());
+    }
+
+    /// The node that was begun waits for `pred`, which has ended. Repeated predecessors count once.
+    #[inline]
+    pub(crate) fn follow(&mut self, pred: u32) {
+        self.preds.push(pred);
+    }
+
+    /// Ends the node that was begun, and returns its number. One too many is not stored (the number returned is then
+    /// that of an existing node): [`freeze`](Self::freeze) reports it.
+    #[inline]
+    pub(crate) fn end_node(&mut self) -> u32 {
+        let start = self.end();
         if !self.preds[start..].is_sorted_by(|before, after| before < after) {
             sort_and_collapse(&mut self.preds, start);
         }
-        self.end_node(start)
+        self.store_node(start)
+    }
+
+    /// Where the predecessors of the last node end.
+    #[inline]
+    fn end(&self) -> usize {
+        self.ends.last().map_or(0, |&end| end as usize)
     }
 
     /// Makes `to` wait for `from` as well. Both are nodes of this graph; repeated edges count once.
@@ -109,7 +132,7 @@ impl Edges {
     }
 
     #[inline]
-    fn end_node(&mut self, start: usize) -> u32 {
+    fn store_node(&mut self, start: usize) -> u32 {
         let node = self.len();
         match u32::try_from(self.preds.len()) {
             Ok(end) if node < MAX_NODES => {

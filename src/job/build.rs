@@ -55,8 +55,6 @@ pub struct Job {
     pub(super) kept: Vec<u32>,
     /// Nodes whose bodies wait.
     pub(super) asynchronous: Vec<u32>,
-    /// What the node being added follows.
-    pub(super) upstream: Vec<u32>,
     pub(super) defects: Vec<Defect>,
 }
 
@@ -81,7 +79,6 @@ impl Job {
             owners: Vec::new(),
             kept: Vec::new(),
             asynchronous: Vec::new(),
-            upstream: Vec::new(),
             defects: Vec::new(),
         }
     }
@@ -362,11 +359,11 @@ impl Job {
 
 /// The steps of adding a node.
 impl Job {
-    /// Takes the next number. What the node follows is gathered in `upstream` until it ends.
+    /// Takes the next number. What the node follows is told until it ends.
     #[inline]
     fn begin_node(&mut self, name: Name) -> u32 {
         let node = self.units.len() as u32;
-        self.upstream.clear();
+        self.edges.begin_node();
         self.set_name(node, name);
         node
     }
@@ -377,7 +374,7 @@ impl Job {
             self.asynchronous.push(self.units.len() as u32);
         }
         self.units.push(unit);
-        self.edges.push_node(self.upstream.drain(..));
+        self.edges.end_node();
     }
 
     #[inline]
@@ -423,7 +420,7 @@ impl Job {
     #[inline]
     fn follow(&mut self, node: u32, before: TaskRef) {
         if self.knows(node, before) {
-            self.upstream.push(before.node);
+            self.edges.follow(before.node);
         }
     }
 
