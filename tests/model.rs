@@ -12,7 +12,7 @@
     reason = "the helpers of tests may panic, too; clippy.toml allows it only in the tests themselves"
 )]
 
-#[path = "behaviour/watchdog.rs"]
+#[path = "common/watchdog.rs"]
 mod watchdog;
 
 use batchyard::{

@@ -266,11 +266,18 @@ impl<P: Places> Source<P> for () {
     }
 }
 
-impl<P: Places> Source<P> for Indexes
+/// What has an item for each element.
+trait ItemOf: Send + Sync {
+    type Item: 'static;
+
+    fn item<'v>(&'v self, index: &'v usize) -> &'v Self::Item;
+}
+
+impl<S: ItemOf, P: Places> Source<P> for S
 where
-    P::Args: Prepend<usize>,
+    P::Args: Prepend<S::Item>,
 {
-    type Args = <P::Args as Prepend<usize>>::Prepended;
+    type Args = <P::Args as Prepend<S::Item>>::Prepended;
 
     #[inline]
     unsafe fn get<'v>(
@@ -281,7 +288,16 @@ where
     ) -> <Self::Args as Args>::Refs<'v> {
         // SAFETY: the caller's.
         let rest = unsafe { places.get(values, *index) };
-        <P::Args as Prepend<usize>>::prepend(index, rest)
+        <P::Args as Prepend<S::Item>>::prepend(self.item(index), rest)
+    }
+}
+
+impl ItemOf for Indexes {
+    type Item = usize;
+
+    #[inline]
+    fn item<'v>(&'v self, index: &'v usize) -> &'v usize {
+        index
     }
 }
 
@@ -294,22 +310,12 @@ impl<I> Drop for Items<I> {
     }
 }
 
-impl<I: Send + Sync + 'static, P: Places> Source<P> for Items<I>
-where
-    P::Args: Prepend<I>,
-{
-    type Args = <P::Args as Prepend<I>>::Prepended;
+impl<I: Send + Sync + 'static> ItemOf for Items<I> {
+    type Item = I;
 
     #[inline]
-    unsafe fn get<'v>(
-        &'v self,
-        places: &P,
-        values: &'v Values,
-        index: &'v usize,
-    ) -> <Self::Args as Args>::Refs<'v> {
-        // SAFETY: the caller's.
-        let rest = unsafe { places.get(values, *index) };
-        <P::Args as Prepend<I>>::prepend(&self.0[*index], rest)
+    fn item<'v>(&'v self, index: &'v usize) -> &'v I {
+        &self.0[*index]
     }
 }
 

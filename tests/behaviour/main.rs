@@ -16,6 +16,7 @@ mod graph;
 mod pools;
 mod values;
 mod waiting;
+#[path = "../common/watchdog.rs"]
 mod watchdog;
 
 use batchyard::{Pool, ThreadExecutor};

@@ -11,4 +11,5 @@ mod order;
 mod resources;
 mod retries;
 mod time;
+#[path = "../common/watchdog.rs"]
 mod watchdog;

@@ -15,12 +15,7 @@ impl Policy {
         }
         let mut walk = Walk::new(run);
         for node in 0..run.job().units.len() as u32 {
-            match run.job().array_of_node(node) {
-                None => walk.end_node(node, TaskState::Cancelled),
-                Some(array) => {
-                    walk.end_elements(array, 0..run.job().arrays[array].len, TaskState::Cancelled)
-                }
-            }
+            walk.end(TaskId(node), TaskState::Cancelled);
         }
         let ended = walk.counted();
         run.ledger().ended_by.get_or_insert(cause);
@@ -39,18 +34,7 @@ impl Policy {
         self.quiesce(run, effects);
         let mut walk = Walk::new(run);
         for &task in tasks {
-            let Some((node, index)) = run.job().locate(task) else {
-                continue;
-            };
-            match run.job().array_of_node(node) {
-                None => walk.end_node(node, TaskState::Cancelled),
-                Some(array) if task.is_element() => {
-                    walk.end_elements(array, index..index + 1, TaskState::Cancelled)
-                }
-                Some(array) => {
-                    walk.end_elements(array, 0..run.job().arrays[array].len, TaskState::Cancelled)
-                }
-            }
+            walk.end(task, TaskState::Cancelled);
         }
         walk.skip_dependents();
         let before = run.ledger().cancelled;

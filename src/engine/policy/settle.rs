@@ -149,14 +149,8 @@ impl Policy {
         state: TaskState,
         effects: &mut Effects,
     ) {
-        let Some((node, index)) = run.job().locate(task) else {
-            return;
-        };
         let mut walk = Walk::new(run);
-        match run.job().array_of_node(node) {
-            None => walk.end_node(node, state),
-            Some(array) => walk.end_elements(array, index..index + 1, state),
-        }
+        walk.end(task, state);
         walk.skip_dependents();
         let ended = walk.counted();
         self.notify_ended(run, effects);
@@ -213,7 +207,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn end_node(&mut self, node: u32, state: TaskState) {
+    /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
+    pub(super) fn end(&mut self, task: TaskId, state: TaskState) {
+        let Some((node, index)) = self.run.job().locate(task) else {
+            return;
+        };
+        match self.run.job().array_of_node(node) {
+            None => self.end_node(node, state),
+            Some(array) if task.is_element() => self.end_elements(array, index..index + 1, state),
+            Some(array) => self.end_elements(array, 0..self.run.job().arrays[array].len, state),
+        }
+    }
+
+    fn end_node(&mut self, node: u32, state: TaskState) {
         let word = self.run.flow().word(node);
         if word.is_pending() {
             word.end(state);
@@ -223,7 +229,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
-    pub(super) fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
+    fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
         let flow = self.run.flow();
         let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
         if pending.is_empty() && !elements.is_empty() {
@@ -259,13 +265,7 @@ impl<'a> Walk<'a> {
     fn skip_successors(&mut self, node: u32) {
         let job = self.run.job();
         for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
-            match job.array_of_node(next) {
-                None => self.end_node(next, TaskState::Skipped),
-                Some(array) => {
-                    let len = job.arrays[array].len;
-                    self.end_elements(array, 0..len, TaskState::Skipped);
-                }
-            }
+            self.end(TaskId(next), TaskState::Skipped);
         }
     }
 
