@@ -1,7 +1,7 @@
 //! The settings of a job, and of its tasks; and what follows from them for who starts which task.
 
 use super::{ArrayPart, Frozen, Job};
-use crate::model::{FailurePolicy, TaskId, TaskOrder, TaskSettings};
+use crate::model::{ELEMENT, FailurePolicy, TaskId, TaskOrder, TaskSettings};
 use crate::work::{Queued, TaskRef};
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -155,8 +155,19 @@ impl Frozen {
             return Vec::new();
         }
         let nodes = (0..self.units.len() as u32).map(TaskId);
-        nodes
-            .filter_map(|node| Some((self.settings_of(node).deadline?, node)))
+        let limited = nodes.filter_map(|node| Some((self.settings_of(node).deadline?, node)));
+        limited
+            .flat_map(|(deadline, node)| self.tasks_of(node).map(move |task| (deadline, task)))
             .collect()
+    }
+
+    /// The elements of an array, or the single task that a node is.
+    fn tasks_of(&self, node: TaskId) -> impl Iterator<Item = TaskId> + use<> {
+        let array = self.array_of_node(node.0);
+        let (first, len) = array.map_or((node.0, 1), |array| {
+            let part = &self.arrays[array];
+            (ELEMENT | part.first, part.len)
+        });
+        (first..first + len).map(TaskId)
     }
 }

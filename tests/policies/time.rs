@@ -132,3 +132,22 @@ fn no_retry_begins_after_the_time_for_all_attempts() {
     let error = run.output(&task).wait().expect_err("time is spent");
     assert!(error.attempt().is_some_and(|attempt| attempt <= 5));
 }
+
+#[test]
+fn each_element_of_an_array_has_the_deadline() {
+    let mut job = Job::new("deadlines");
+    let late = job.array("late", 5, |at: &usize| *at);
+    let settings = TaskSettings::new().start_after(LONG).deadline(SHORT);
+    job.configure(late, settings);
+    let pool = pool();
+    let run = pool.submit(job).expect("submitted");
+
+    let error = run.wait().expect_err("late");
+    assert_eq!(
+        error.cause::<Error>().map(Error::kind),
+        Some(ErrorKind::TimedOut)
+    );
+    let counts = run.counts();
+    assert_eq!((counts.failed, counts.succeeded), (5, 0));
+    assert_eq!(run.failures().len(), 5);
+}
