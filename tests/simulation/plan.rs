@@ -5,6 +5,7 @@ use batchyard::*;
 use fastrand::Rng;
 use std::time::Duration;
 
+#[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) nodes: Vec<Node>,
     pub(crate) priority: i32,
@@ -15,7 +16,7 @@ pub(crate) struct Plan {
 }
 
 /// A task, or an array.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Node {
     pub(crate) len: Option<u32>,
     /// Nodes that must have succeeded as a whole.

@@ -1,7 +1,7 @@
 //! A pool, its nodes, and what is under way.
 
 use crate::asks::Asks;
-use crate::books::{Book, Name};
+use crate::books::{Book, Name, Urgency};
 use crate::checks;
 use crate::plan::Plan;
 use crate::steps;
@@ -48,6 +48,8 @@ pub(crate) struct FakeNode {
 pub(crate) struct Worker {
     pub(crate) grant: Option<Grant>,
     pub(crate) held: Option<Held>,
+    /// The job, once something of it was begun.
+    pub(crate) job: Option<usize>,
 }
 
 /// An attempt under way.
@@ -168,15 +170,24 @@ impl<'a> World<'a> {
         &self.books[name.job]
     }
 
-    /// Whether some grant has tasks in it that nobody can see.
-    pub(crate) fn hides_tasks(&self) -> bool {
-        self.workers().any(|worker| worker.grant.is_some())
+    pub(crate) fn asks(&self, name: Name) -> Asks {
+        self.book(name).asks(name.node)
+    }
+
+    pub(crate) fn urgency(&self, name: Name) -> Urgency {
+        self.book(name).urgency(name.node)
+    }
+
+    /// Whether some grant may have tasks of a job in it, which nobody can see.
+    pub(crate) fn is_hidden(&self, job: usize) -> bool {
+        let mut grants = self.workers().filter(|worker| worker.grant.is_some());
+        grants.any(|worker| worker.job.is_none_or(|own| own == job))
     }
 
     /// What is free on a node. What a grant has not begun counts as one slot.
     pub(crate) fn free(&self, node: &FakeNode) -> Asks {
         let held = node.workers.iter().map(|worker| match &worker.held {
-            Some(held) => self.book(held.name).asks(held.name.node),
+            Some(held) => self.asks(held.name),
             None if worker.grant.is_some() => Asks::ONE_SLOT,
             None => Asks::default(),
         });

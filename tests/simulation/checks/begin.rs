@@ -26,8 +26,9 @@ pub(crate) fn may(world: &World, node: usize, name: Name, lease: &Lease, just_ta
     is_in_time(world, name, &at);
     has_a_retry_left(world, name, &at);
     is_within_limits(world, name, &at);
-    if just_taken {
-        urgency::is_kept(world, node, name);
+    match just_taken {
+        true => urgency::is_kept(world, node, name),
+        false => urgency::is_not_recalled(world, node, name),
     }
 }
 

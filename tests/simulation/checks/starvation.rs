@@ -5,27 +5,13 @@ use crate::world::World;
 /// All nodes have been asked, and have nothing to begin: so of the most urgent that could start, one at least has room
 /// nowhere.
 pub(crate) fn nothing_stands_still(world: &World) {
-    let startable = world.startable();
-    let urgency = |name: &_| {
-        let name: &crate::books::Name = name;
-        world.book(*name).urgency(name.node)
-    };
-    let Some(most) = startable.iter().map(urgency).max() else {
-        return;
-    };
-    let first: Vec<_> = startable
-        .iter()
-        .filter(|name| urgency(name) == most)
-        .collect();
-    for node in &world.nodes {
+    let mut first = world.startable();
+    let most = first.iter().map(|&name| world.urgency(name)).max();
+    first.retain(|&name| Some(world.urgency(name)) == most);
+    for node in world.nodes.iter().filter(|_| !first.is_empty()) {
         let free = world.free(node);
-        let fits = |name: &&&_| {
-            let name: &crate::books::Name = name;
-            world.book(*name).asks(name.node).fit(free)
-        };
-        assert_ne!(
-            first.iter().filter(fits).count(),
-            first.len(),
+        assert!(
+            first.iter().any(|&name| !world.asks(name).fit(free)),
             "node {} has room for {first:?}, and nothing begins",
             node.number
         );

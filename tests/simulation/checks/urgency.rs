@@ -4,37 +4,54 @@ use crate::asks::Asks;
 use crate::books::Name;
 use crate::world::World;
 
-/// A task begins on a node: nothing more urgent could have begun there instead, or is now kept from what it waits for.
+/// A task begins on a node that has just asked: nothing more urgent could have begun there instead, or is now kept from
+/// what it waits for.
 pub(crate) fn is_kept(world: &World, node: usize, begins: Name) {
-    // In grants that were not begun there may be anything. Its own is not counted at this point.
-    if world.hides_tasks() {
-        return;
-    }
-    let own = world.book(begins);
-    let (urgency, asks) = (own.urgency(begins.node), own.asks(begins.node));
-    let more_urgent = |name: &Name| world.book(*name).urgency(name.node) > urgency;
-    let mut waiting = world.startable();
-    waiting.retain(|name| more_urgent(name) && *name != begins);
+    let book = world.book(begins);
+    let (urgency, asks) = (book.urgency(begins.node), book.asks(begins.node));
     let free = world.free(&world.nodes[node]);
-    for name in &waiting {
-        let wants = world.book(*name).asks(name.node);
+    let waiting = waiting(world, |name| urgency < world.urgency(name));
+    for &name in &waiting {
+        let wants = world.asks(name);
         assert!(
             !wants.fit(free),
             "{begins:?} begins where {name:?} could have"
         );
     }
-    let most_urgent = waiting
-        .iter()
-        .map(|name| world.book(*name).urgency(name.node))
-        .max();
-    let first = |name: &&Name| Some(world.book(**name).urgency(name.node)) == most_urgent;
-    let mut firsts = waiting.iter().filter(first);
-    if let (Some(first), None) = (firsts.next(), firsts.next()) {
-        let wants = world.book(*first).asks(first.node);
+    if let Some(first) = first(world, &waiting) {
+        let wants = world.asks(first);
         if has_no_other(world, node, wants) {
             assert!(leaves(free, asks, wants), "{begins:?} delays {first:?}");
         }
     }
+}
+
+/// A task begins on a node from a grant that was taken before: nothing of a more urgent job needs the worker's slot.
+pub(crate) fn is_not_recalled(world: &World, node: usize, begins: Name) {
+    let priority = |name: Name| world.book(name).plan.priority;
+    let free = world.free(&world.nodes[node]);
+    for name in waiting(world, |name| priority(begins) < priority(name)) {
+        let wants = world.asks(name);
+        let needs_it = wants.fit(free) && !wants.fit(free.without(Asks::ONE_SLOT));
+        assert!(!needs_it, "{begins:?} begins in the place of {name:?}");
+    }
+}
+
+/// Tasks that could start, and in no grant.
+fn waiting(world: &World, which: impl Fn(Name) -> bool) -> Vec<Name> {
+    let mut found = world.startable();
+    found.retain(|&name| which(name) && !world.is_hidden(name.job));
+    found
+}
+
+/// The one that is more urgent than all others, if it is known: if none can be hidden.
+fn first(world: &World, waiting: &[Name]) -> Option<Name> {
+    if (0..world.books.len()).any(|job| world.is_hidden(job)) {
+        return None;
+    }
+    let most = waiting.iter().map(|&name| world.urgency(name)).max()?;
+    let mut firsts = waiting.iter().filter(|&&name| world.urgency(name) == most);
+    firsts.next().copied().filter(|_| firsts.next().is_none())
 }
 
 /// Whether a request could be met on this node, and on no other.

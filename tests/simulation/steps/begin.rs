@@ -48,6 +48,7 @@ fn take_at(world: &mut World, node: usize) -> bool {
     world.nodes[node].workers.push(Worker {
         grant: Some(grant),
         held: None,
+        job: None,
     });
     checks::room::was_enough(world, node);
     let number = world.nodes[node].number;
@@ -80,6 +81,7 @@ fn begin_at(world: &mut World, node: usize, worker: usize, just_taken: bool) {
         label(&lease),
         lease.attempt()
     );
+    own.job = Some(name.job);
     own.held = Some(hold(world, lease, name));
     // In the end nobody sits on what others could begin.
     own.grant = own.grant.filter(|_| !world.calm);

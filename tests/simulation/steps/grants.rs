@@ -7,13 +7,15 @@ pub(crate) fn split(world: &mut World) {
     let Some((node, worker)) = world.pick_worker(|worker| worker.grant.is_some()) else {
         return;
     };
-    let grant = world.nodes[node].workers[worker].grant.as_mut();
-    let Some(half) = grant.and_then(|grant| grant.split()) else {
+    let whole = &mut world.nodes[node].workers[worker];
+    let job = whole.job;
+    let Some(half) = whole.grant.as_mut().and_then(|grant| grant.split()) else {
         return;
     };
     world.nodes[node].workers.push(Worker {
         grant: Some(half),
         held: None,
+        job,
     });
     let number = world.nodes[node].number;
     world.happened(format_args!("a grant of node {number} is split"));

@@ -10,7 +10,8 @@ pub(crate) fn submit(world: &mut World) {
     let name = world.books.len().to_string();
     let (job, ids) = plan.job(&name);
     let run = world.pool.submit(job).expect("a valid job");
+    let what = format!("job {name} is submitted: {plan:?}");
     let book = Book::new(plan, run, ids, world.now());
     world.books.push(book);
-    world.happened(format_args!("job {name} is submitted"));
+    world.happened(what);
 }
