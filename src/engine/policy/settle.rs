@@ -136,6 +136,7 @@ impl Policy {
                 self.notify_array_watchers(run, array, effects);
             }
         }
+        self.recall_less_urgent(run);
         self.queue_reached(run, effects);
         self.notify_watchers(run, task, effects);
         self.report(run, 1, effects);
