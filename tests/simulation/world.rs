@@ -189,7 +189,11 @@ impl<'a> World<'a> {
     /// Whether some grant may have tasks of a job in it, which nobody can see.
     pub(crate) fn is_hidden(&self, job: usize) -> bool {
         let mut grants = self.workers().filter(|worker| worker.grant.is_some());
-        grants.any(|worker| worker.last.is_none_or(|last| last.job == job))
+        grants.any(|worker| match worker.last {
+            // What the pool starts itself comes one by one.
+            Some(last) => last.job == job && !self.books[job].is_queued(last.node),
+            None => true,
+        })
     }
 
     /// What is free on a node. What a grant has not begun counts as one slot.
