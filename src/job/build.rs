@@ -53,8 +53,10 @@ pub struct Job {
     pub(super) wanted: Vec<u32>,
     pub(super) owners: Vec<u32>,
     pub(super) kept: Vec<u32>,
-    /// Nodes whose bodies wait.
-    pub(super) asynchronous: Vec<u32>,
+    /// Nodes that only the policy starts, whatever their settings: bodies that wait, and commands.
+    pub(super) leased: Vec<u32>,
+    #[cfg(feature = "command")]
+    pub(super) command_settings: crate::model::CommandSettings,
     pub(super) defects: Vec<Defect>,
 }
 
@@ -78,7 +80,9 @@ impl Job {
             wanted: Vec::new(),
             owners: Vec::new(),
             kept: Vec::new(),
-            asynchronous: Vec::new(),
+            leased: Vec::new(),
+            #[cfg(feature = "command")]
+            command_settings: crate::model::CommandSettings::default(),
             defects: Vec::new(),
         }
     }
@@ -148,7 +152,7 @@ impl Job {
             self.settings.insert(node, task.settings);
         }
         let slot = self.place(node, 1);
-        self.end_node((task.unit)(slot));
+        self.end_node(task.unit.make(slot));
         Handle {
             job: self.tag,
             node,
@@ -370,8 +374,8 @@ impl Job {
 
     #[inline]
     fn end_node(&mut self, unit: Box<dyn Unit>) {
-        if unit.kind().asynchronous {
-            self.asynchronous.push(self.units.len() as u32);
+        if unit.kind().is_leased() {
+            self.leased.push(self.units.len() as u32);
         }
         self.units.push(unit);
         self.edges.end_node();

@@ -70,6 +70,8 @@ impl Job {
             requests,
             defaults: self.defaults,
             settings: self.settings,
+            #[cfg(feature = "command")]
+            command_settings: self.command_settings,
             reverse: OnceLock::new(),
         }))
     }

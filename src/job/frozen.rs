@@ -56,6 +56,9 @@ pub(crate) struct Frozen {
     /// Of tasks without settings of their own.
     pub(crate) defaults: TaskSettings,
     pub(crate) settings: HashMap<u32, TaskSettings>,
+    /// Of commands that set nothing themselves.
+    #[cfg(feature = "command")]
+    pub(crate) command_settings: crate::model::CommandSettings,
     /// The policy starts some of the tasks.
     pub(crate) queued: bool,
     /// Of each distinct request for resources, the first node that makes it.
@@ -266,13 +269,15 @@ impl Frozen {
             Kind {
                 function: Some(_), ..
             } if offer.functions => None,
+            Kind { command: true, .. } => (!offer.commands)
+                .then_some("is a command, which this pool's executor can't run: it may need Linux"),
             _ if offer.closures => None,
             Kind {
                 function: Some(_), ..
             } => Some("is a function, which this pool's executor can't run"),
             _ => Some("is a closure, which can't leave this process; use a `Function`"),
         };
-        if offer.closures && offer.asynchronous && offer.functions {
+        if offer.closures && offer.asynchronous && offer.functions && offer.commands {
             return None;
         }
         self.units

@@ -54,9 +54,17 @@ pub(crate) type Later = BoxFuture<Result<bool, BoxError>>;
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) asynchronous: bool,
+    pub(crate) command: bool,
     pub(crate) function: Option<&'static dyn AnyFunction>,
     /// Lanes leave it to the policy.
     pub(crate) queued: bool,
+}
+
+impl Kind {
+    /// Whether its executor must know the attempt, to end it before its time.
+    pub(crate) fn is_leased(self) -> bool {
+        self.asynchronous || self.command
+    }
 }
 
 /// Where outputs go, and how many want them.
@@ -432,6 +440,7 @@ impl Unit for Queued {
 fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
     Kind {
         asynchronous: B::ASYNCHRONOUS,
+        command: B::COMMAND,
         function: body.function(),
         queued: false,
     }
