@@ -26,8 +26,10 @@ pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
-    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
+    DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
+    ExitOptions, Explanation, FailurePolicy, FileUploadError, IntoAmount, JobAction, MaxRetries,
+    Name, OnTaskFailure, Panic, Permanent, PreProcessingError, Resources, Result, RetryIf,
+    Returned, RunState, TaskCounters, TaskId, TaskOrder, TaskSettings, TaskState,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

@@ -1,5 +1,6 @@
 //! A job in the form in which it is run.
 
+use super::{LooseEdge, Rules};
 use crate::graph::{Csr, Graph, GraphSource, node_of};
 use crate::model::Offer;
 use crate::model::{
@@ -56,6 +57,11 @@ pub(crate) struct Frozen {
     /// Of tasks without settings of their own.
     pub(crate) defaults: TaskSettings,
     pub(crate) settings: HashMap<u32, TaskSettings>,
+    pub(crate) rules: Rules,
+    /// Edges that need no success, by where they lead from.
+    pub(crate) loose: Box<[LooseEdge]>,
+    /// The success of some task has consequences of its own.
+    pub(crate) acts_on_success: bool,
     /// The policy starts some of the tasks.
     pub(crate) queued: bool,
     /// Of each distinct request for resources, the first node that makes it.
@@ -192,6 +198,16 @@ impl Frozen {
         Some((part.node, task.0 - (ELEMENT | part.first)))
     }
 
+    /// Something that the task itself waits for, and that `is_sought`.
+    pub(crate) fn predecessor_of(
+        &self,
+        task: TaskId,
+        is_sought: impl Fn(TaskId) -> bool,
+    ) -> Option<TaskId> {
+        let mut before = self.predecessors(task).into_iter();
+        before.find(|&before| is_sought(before))
+    }
+
     /// A task upstream of `task` that `is_sought`, the nearest first.
     pub(crate) fn upstream_of(
         &self,
@@ -214,7 +230,7 @@ impl Frozen {
     }
 
     /// What a task waits for: single tasks, all elements of arrays, or elements of the same index.
-    fn predecessors(&self, task: TaskId) -> Vec<TaskId> {
+    pub(crate) fn predecessors(&self, task: TaskId) -> Vec<TaskId> {
         let Some((node, index)) = self.locate(task) else {
             return Vec::new();
         };

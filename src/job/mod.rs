@@ -3,6 +3,8 @@
 mod build;
 mod freeze;
 mod frozen;
+mod loose;
+mod rules;
 mod settings;
 mod task;
 
@@ -11,3 +13,5 @@ pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use loose::LooseEdge;
+pub(crate) use rules::Rules;

@@ -2,6 +2,7 @@
 
 mod defect;
 mod error;
+mod exit;
 mod ids;
 mod name;
 mod node;
@@ -11,13 +12,20 @@ pub(crate) mod settings;
 
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
+pub use exit::{
+    DependencyAction, DisableTasks, ExitCode, ExitConditions, ExitOptions, FileUploadError,
+    JobAction, OnTaskFailure, PreProcessingError,
+};
 pub use ids::TaskId;
 pub use name::Name;
 pub use node::{NodeSpec, Offer};
-pub use outcome::{Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, TaskState};
+pub use outcome::{
+    Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, RunState, TaskCounters, TaskState,
+};
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
     Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
 };
 
+pub(crate) use exit::Exit;
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};

@@ -55,6 +55,8 @@ pub(crate) type Later = BoxFuture<Result<bool, BoxError>>;
 pub(crate) struct Kind {
     pub(crate) asynchronous: bool,
     pub(crate) function: Option<&'static dyn AnyFunction>,
+    /// It has inputs: outputs of other tasks.
+    pub(crate) reads: bool,
     /// Lanes leave it to the policy.
     pub(crate) queued: bool,
 }
@@ -230,7 +232,7 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<P::Args, B, M>(&self.body)
+        kind::<P, P::Args, B, M>(&self.body)
     }
 }
 
@@ -380,7 +382,7 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<A, B, M>(&self.body)
+        kind::<P, A, B, M>(&self.body)
     }
 }
 
@@ -429,10 +431,12 @@ impl Unit for Queued {
     }
 }
 
-fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
+/// Of places, only those of no inputs take no room.
+fn kind<P: Places, A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
     Kind {
         asynchronous: B::ASYNCHRONOUS,
         function: body.function(),
+        reads: size_of::<P>() > 0,
         queued: false,
     }
 }

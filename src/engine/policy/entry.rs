@@ -5,9 +5,10 @@ use super::placing::RunKey;
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::model::TaskId;
+use crate::sync::Signal;
 use event_listener::Event;
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -77,9 +78,12 @@ pub(super) struct Entry {
     pub(super) leased: HashMap<TaskId, LeaseState>,
     /// Tasks that are not ready before a time.
     pub(super) delayed: HashMap<TaskId, TimerKey>,
-    /// How often a task has failed and was tried again, and how often it was lost with its node.
-    pub(super) retries: HashMap<TaskId, u32>,
-    pub(super) recoveries: HashMap<TaskId, u32>,
+    /// Tasks that have lost their nodes so often that they are to run alone.
+    pub(super) suspects: HashSet<TaskId>,
+    /// Tasks that were taken from lanes, which are in their bodies, to be run again.
+    pub(super) taken_from_lanes: BTreeSet<TaskId>,
+    /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
+    pub(super) recall: Option<Signal>,
     /// The last attempt of each task that has had one and is to have another.
     pub(super) attempts: HashMap<TaskId, u32>,
     /// When the first attempt began, of tasks for which that matters.
@@ -101,8 +105,9 @@ impl Entry {
             reached: Vec::new(),
             leased: HashMap::new(),
             delayed: HashMap::new(),
-            retries: HashMap::new(),
-            recoveries: HashMap::new(),
+            suspects: HashSet::new(),
+            taken_from_lanes: BTreeSet::new(),
+            recall: None,
             attempts: HashMap::new(),
             first_starts: HashMap::new(),
             timers: Vec::new(),
@@ -110,9 +115,31 @@ impl Entry {
         }
     }
 
+    /// Whether there are plain tasks to start.
+    pub(super) fn has_plain(&self) -> bool {
+        !self.ready.is_empty() && !self.run.is_disabled()
+    }
+
     /// Whether there are plain tasks to start, or to steal from a lane.
     pub(super) fn has_or_shares_plain(&self) -> bool {
-        !self.ready.is_empty() || self.run.flow().has_surplus()
+        !self.run.is_disabled() && (!self.ready.is_empty() || self.run.flow().has_surplus())
+    }
+
+    /// Ready work that its lane, or grant, will not begin. What was taken from lanes is queued elsewhere.
+    pub(super) fn take_in(&mut self, items: Vec<Item>) {
+        if self.taken_from_lanes.is_empty() {
+            return self.ready.extend(items);
+        }
+        let (sources, taken) = (&self.run.job().csr.sources, &self.taken_from_lanes);
+        let rest = items
+            .into_iter()
+            .flat_map(|item| item.without(sources, taken));
+        self.ready.extend(rest);
+    }
+
+    /// Who counts all tasks of the run.
+    pub(super) fn whole_group(&self) -> RunKey {
+        self.group
     }
 
     /// Who counts the tasks of a node.

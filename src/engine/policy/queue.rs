@@ -83,7 +83,7 @@ impl Policy {
         };
         let Some(entry) = self.entry(run) else { return };
         if run.flow().open(array, entry) {
-            run.flow().array_succeeded(array, entry);
+            run.flow().array_ended(array, entry);
             effects.finish.push((entry.run.clone(), array));
             self.notify_array_watchers(run, array, effects);
         }
@@ -143,7 +143,7 @@ impl Policy {
     }
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.
-    fn overtake(&self, position: Position) {
+    pub(super) fn overtake(&self, position: Position) {
         let overtaken = |rank: &RunRank| position < Position::before(rank.plain());
         let entries = self.runs.iter().filter(|(rank, _)| overtaken(rank));
         entries.for_each(|(_, entry)| entry.run.flow().gate.raise());
