@@ -1,6 +1,7 @@
 //! Checks a job, and lays it out in the form in which it is run.
 
 use super::build::Job;
+use super::distinct::DistinctSettings;
 use super::frozen::{Frozen, FrozenJob, element_wise_edges, is_each};
 use crate::graph::{Csr, FreezeError, GraphSource};
 use crate::model::{Defect, DefectKind, Error, Result, TaskSettings};
@@ -74,9 +75,10 @@ impl Job {
             loose,
             acts_on_success,
             queued,
+            asynchronous: self.asynchronous,
             requests,
             defaults: self.defaults,
-            settings: self.settings,
+            settings: DistinctSettings::new(self.settings),
             reverse: OnceLock::new(),
         }))
     }

@@ -1,6 +1,7 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
 mod build;
+mod distinct;
 mod freeze;
 mod frozen;
 mod loose;
@@ -15,3 +16,4 @@ pub use task::Task;
 pub(crate) use frozen::{ArrayPart, Frozen};
 pub(crate) use loose::LooseEdge;
 pub(crate) use rules::Rules;
+pub(crate) use settings::QueuedNodes;

@@ -249,7 +249,7 @@ fn a_disabled_run_leaves_the_pool_to_others() {
             let mut job = Job::new("many");
             let array = job.array("array", 1_000, |n: &usize| *n);
             if let Some(priority) = priority {
-                job.configure(&array, TaskSettings::new().priority(priority));
+                job.configure(array, TaskSettings::new().priority(priority));
             }
             job.priority(9);
             let run = pool.submit(job).expect("submitted");

@@ -153,10 +153,10 @@ fn any_outcome_of_an_array_is_the_end_of_its_last_element() {
             );
             if waits {
                 // Otherwise elements of the piece that the one that waits is in would wait with it.
-                job.configure(&array, TaskSettings::new().priority(0));
+                job.configure(array, TaskSettings::new().priority(0));
             }
             let after = job.task("after", (), || ());
-            job.order_any_outcome(&array, after);
+            job.order_any_outcome(array, after);
             let run = pool.submit(job).expect("submitted");
             if waits {
                 while run.counts().ended() < 199 {
@@ -176,20 +176,20 @@ fn an_array_may_follow_any_outcome_of_a_task_and_of_an_array() {
     let mut job = Job::new("arrays");
     let bad = job.task("bad", (), fallible(exits(1)));
     let first = job.array("first", 10, |n: &usize| *n);
-    job.order_any_outcome(bad, &first);
+    job.order_any_outcome(bad, first);
     let odd = job.each(
         "odd",
         &first,
         fallible(|n: &usize| if n % 2 == 1 { Err("odd") } else { Ok(*n) }),
     );
     let second = job.array("second", 10, |n: &usize| *n);
-    job.order_any_outcome(&odd, &second);
+    job.order_any_outcome(odd, second);
     let sum = job.reduce("sum", &second, |all: &[usize]| all.iter().sum::<usize>());
     let empty = job.array("empty", 0, |n: &usize| *n);
-    job.order_any_outcome(&odd, &empty);
-    job.order(bad, &empty);
+    job.order_any_outcome(odd, empty);
+    job.order(bad, empty);
     let last = job.task("last", (), || ());
-    job.order_any_outcome(&empty, last);
+    job.order_any_outcome(empty, last);
     let element = odd.at(1).id().expect("in the array");
     let tasks = [
         first.id(),
@@ -249,7 +249,7 @@ fn a_success_that_blocks_is_a_success_and_its_dependents_are_skipped() {
         let each = job.each("each", &array, |n: &usize| *n);
         let all = job.task_after("all", [array.into()], || ());
         let end = job.task("end", (), || ());
-        job.order_any_outcome(&array, end);
+        job.order_any_outcome(array, end);
         let pool = pool();
         let run = pool.submit(job).expect("submitted");
         let counts = run.wait().expect("nothing failed");

@@ -1,14 +1,15 @@
 //! A run, as the policy sees it.
 
 use super::super::flow::{Ready, Sink};
-use super::placing::RunKey;
+use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::model::TaskId;
 use crate::sync::Signal;
 use event_listener::Event;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -68,50 +69,53 @@ pub(super) struct Entry {
     pub(super) ready: VecDeque<Item>,
     /// Who counts those of its tasks that the policy starts; and of which arrays, by node, another does.
     group: RunKey,
-    arrays: HashMap<u32, RunKey>,
+    arrays: FxHashMap<u32, RunKey>,
+    /// What tasks ask for, by their settings and whether their bodies wait.
+    pub(super) classes: FxHashMap<(u32, bool), ClassId>,
     /// Tasks have been ended that may be among those ready.
     pub(super) stale: bool,
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
     /// The current attempt of each task that an executor has been given one by one.
-    pub(super) leased: HashMap<TaskId, LeaseState>,
+    pub(super) leased: FxHashMap<TaskId, LeaseState>,
     /// Tasks that are not ready before a time.
-    pub(super) delayed: HashMap<TaskId, TimerKey>,
+    pub(super) delayed: FxHashMap<TaskId, TimerKey>,
     /// Tasks that have lost their nodes so often that they are to run alone.
-    pub(super) suspects: HashSet<TaskId>,
+    pub(super) suspects: FxHashSet<TaskId>,
     /// Tasks that were taken from lanes, which are in their bodies, to be run again.
     pub(super) taken_from_lanes: BTreeSet<TaskId>,
     /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
     pub(super) recall: Option<Signal>,
     /// The last attempt of each task that has had one and is to have another.
-    pub(super) attempts: HashMap<TaskId, u32>,
+    pub(super) attempts: FxHashMap<TaskId, u32>,
     /// When the first attempt began, of tasks for which that matters.
-    pub(super) first_starts: HashMap<TaskId, Time>,
+    pub(super) first_starts: FxHashMap<TaskId, Time>,
     /// Timers of the run itself, and of deadlines.
     pub(super) timers: Vec<TimerKey>,
-    pub(super) watchers: HashMap<TaskId, Arc<Event>>,
+    pub(super) watchers: FxHashMap<TaskId, Arc<Event>>,
 }
 
 impl Entry {
-    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: HashMap<u32, RunKey>) -> Self {
+    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: FxHashMap<u32, RunKey>) -> Self {
         Entry {
             run,
             ready: VecDeque::new(),
             group,
             arrays,
+            classes: FxHashMap::default(),
             stale: false,
             opened: Vec::new(),
             reached: Vec::new(),
-            leased: HashMap::new(),
-            delayed: HashMap::new(),
-            suspects: HashSet::new(),
+            leased: FxHashMap::default(),
+            delayed: FxHashMap::default(),
+            suspects: FxHashSet::default(),
             taken_from_lanes: BTreeSet::new(),
             recall: None,
-            attempts: HashMap::new(),
-            first_starts: HashMap::new(),
+            attempts: FxHashMap::default(),
+            first_starts: FxHashMap::default(),
             timers: Vec::new(),
-            watchers: HashMap::new(),
+            watchers: FxHashMap::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What became of a run's tasks, other than success.
 
 use crate::model::{Attempt, Error, TaskCounters, TaskId};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Counts and causes. Successes are the flow's.
 #[derive(Default)]
@@ -11,12 +11,12 @@ pub(crate) struct Ledger {
     pub(crate) cancelled: u64,
     /// In the order in which they happened.
     pub(crate) failures: Vec<(TaskId, Error)>,
-    positions: HashMap<TaskId, usize>,
+    positions: FxHashMap<TaskId, usize>,
     /// Attempts of tasks that had more than one, or failed.
-    attempts: HashMap<TaskId, Vec<Attempt>>,
-    counters: HashMap<TaskId, TaskCounters>,
+    attempts: FxHashMap<TaskId, Vec<Attempt>>,
+    counters: FxHashMap<TaskId, TaskCounters>,
     /// Tasks whose end means for their dependents what it usually does not: see [`is_unusual`](Self::is_unusual).
-    unusual: HashSet<TaskId>,
+    unusual: FxHashSet<TaskId>,
     /// Why the run was disabled, if its own exit conditions did it.
     pub(crate) disabled_by: Option<Error>,
     /// Why the run was ended before all its tasks were.

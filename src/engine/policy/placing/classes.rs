@@ -3,13 +3,14 @@
 use super::ClassId;
 use super::names::Names;
 use super::needs::{Needs, Request};
-use std::collections::HashMap;
+use super::rank::Position;
+use rustc_hash::FxHashMap;
 
 /// All classes there have been.
 #[derive(Default)]
 pub(super) struct Classes {
     classes: Vec<Class>,
-    ids: HashMap<(Request, Option<Gang>), ClassId>,
+    ids: FxHashMap<(Request, Option<Gang>), ClassId>,
     pub(super) names: Names,
 }
 
@@ -42,8 +43,8 @@ pub(super) struct Hold {
     pub(super) witness: u32,
     /// No node could ever hold it, as of this epoch.
     pub(super) hopeless: u32,
-    /// The last visit of a node that found the class without room there.
-    pub(super) seen: u64,
+    /// Where the class is in the order.
+    pub(super) head: Option<Position>,
 }
 
 impl Classes {

@@ -101,15 +101,9 @@ impl Placing {
     ) -> Explanation {
         let position = Position::behind(rank);
         let urgent =
-            |&&(head, other, _): &&(Position, ClassId, RunKey)| other != class && head < position;
-        let before: Vec<_> = self
-            .ready
-            .heads
-            .iter()
-            .take_while(|&&(head, ..)| head < position)
-            .filter(urgent)
-            .collect();
-        let is_before = |other: ClassId| before.iter().any(|&&(_, class, _)| class == other);
+            |&(head, other, _): &(Position, ClassId, RunKey)| other != class && head < position;
+        let before: Vec<_> = self.ready.heads.iter().filter(urgent).collect();
+        let is_before = |other: ClassId| before.iter().any(|&(_, class, _)| class == other);
         let nodes = self
             .floor
             .nodes

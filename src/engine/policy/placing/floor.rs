@@ -1,11 +1,12 @@
 //! A visit: what a node that asks can be given.
 
 use super::classes::{Class, Classes, Gang};
+use super::heads::Cursor;
+use super::levels::is_as_far;
 use super::needs::Stock;
 use super::nodes::{Allocation, Nodes};
 use super::queue::Ready;
 use super::rank::Position;
-use super::reserve::is_as_far;
 use super::walk::{Candidate, Step, Walk};
 use super::{ClassId, Limit, NodeKey, Placed, Room, RunKey};
 use crate::model::Capacity;
@@ -17,8 +18,11 @@ pub(super) struct Floor {
     pub(super) classes: Classes,
     pub(super) placement: Placement,
     pub(super) woken: Vec<NodeKey>,
-    /// Counts visits.
-    pub(super) visit: u64,
+    /// Classes for which something was reserved, or no longer is, since the last look.
+    pub(super) reheld: Vec<ClassId>,
+    /// The candidate that is looked at.
+    pub(super) candidate: Position,
+    cursors: Vec<Cursor>,
     /// What the visited node has for whoever comes next, once something is reserved there for the more urgent.
     spare: Stock,
     withheld: bool,
@@ -79,11 +83,28 @@ impl Floor {
         before: Option<Position>,
         may: &mut dyn FnMut(RunKey) -> Limit,
     ) -> Option<Choice> {
-        self.begin_visit();
-        if self.left_at(node)?.is_exhausted() {
+        let mut cursors = std::mem::take(&mut self.cursors);
+        let choice = self.walk(ready, node, room, before, may, &mut cursors);
+        self.cursors = cursors;
+        choice
+    }
+
+    fn walk(
+        &mut self,
+        ready: &Ready,
+        node: NodeKey,
+        room: Room,
+        before: Option<Position>,
+        may: &mut dyn FnMut(RunKey) -> Limit,
+        cursors: &mut Vec<Cursor>,
+    ) -> Option<Choice> {
+        self.withheld = false;
+        let state = self.nodes.get(node)?;
+        if state.free.is_exhausted() {
             return None;
         }
-        let mut walk = Walk::new(ready);
+        let reserved = state.reserved().iter().map(|&(class, _)| class);
+        let mut walk = Walk::at(ready, state.free.slots(), reserved, cursors);
         loop {
             let candidate = match walk.next(may)? {
                 Step::Candidate(candidate) => candidate,
@@ -96,8 +117,8 @@ impl Floor {
                 return None;
             }
             let (class, run) = (candidate.class, candidate.run);
+            self.candidate = candidate.position;
             if self.waits_elsewhere(node, class) {
-                self.classes.get_mut(class).hold.seen = self.visit;
                 continue;
             }
             match self.consider(node, candidate, room) {
@@ -125,14 +146,9 @@ impl Floor {
                 }
                 Verdict::StandBack => return None,
                 Verdict::Blocked if self.withheld && self.spare.is_exhausted() => return None,
-                Verdict::Blocked => self.classes.get_mut(class).hold.seen = self.visit,
+                Verdict::Blocked => {}
             }
         }
-    }
-
-    pub(super) fn begin_visit(&mut self) {
-        self.visit += 1;
-        self.withheld = false;
     }
 
     fn consider(&mut self, node: NodeKey, candidate: Candidate, room: Room) -> Verdict {

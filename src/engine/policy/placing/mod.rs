@@ -20,6 +20,7 @@ mod explain;
 mod floor;
 mod gang;
 mod gpus;
+mod heads;
 mod levels;
 mod names;
 mod needs;
@@ -120,7 +121,7 @@ impl Placing {
     /// Tasks became ready. A range stays one entry, however long.
     pub(crate) fn push(&mut self, class: ClassId, rank: Rank, run: RunKey, tasks: Range<u32>) {
         let span = self.span(rank, tasks);
-        self.ready.insert(class, run, span);
+        self.insert(class, run, span);
     }
 
     /// Tasks became ready that start together or not at all: on distinct nodes, or `packed` on as few as may be.
@@ -140,7 +141,7 @@ impl Placing {
             packed,
         };
         let class = self.intern_as(&request, Some(gang));
-        self.ready.insert(class, run, span);
+        self.insert(class, run, span);
     }
 
     fn span(&mut self, rank: Rank, tasks: Range<u32>) -> Span {
@@ -165,7 +166,7 @@ impl Placing {
         );
         spans
             .into_iter()
-            .for_each(|span| self.ready.insert(class, run, span));
+            .for_each(|span| self.insert(class, run, span));
     }
 
     /// Forgets what a run has ready. What is returned is only to be dropped, outside locks: it may be large. What the
@@ -174,8 +175,9 @@ impl Placing {
     pub(crate) fn remove_run(&mut self, run: RunKey) -> Vec<Lane> {
         let removed = self.ready.remove_run(run);
         for class in self.floor.classes.ids() {
-            self.drop_idle_hold(class);
+            self.note_head(class);
         }
+        self.note_holds();
         removed
     }
 
@@ -194,7 +196,15 @@ impl Placing {
         if let Some(part) = self.floor.pick_up(node) {
             return Some(part);
         }
-        let placed = match self.floor.choose(&self.ready, node, room, before, may)? {
+        let choice = self.floor.choose(&self.ready, node, room, before, may);
+        let placed = choice.and_then(|choice| self.start(node, room, choice));
+        self.note_holds();
+        self.floor.check(node);
+        placed
+    }
+
+    fn start(&mut self, node: NodeKey, room: Room, choice: Choice) -> Option<Placed> {
+        let placed = match choice {
             Choice::Tasks(choice) => {
                 let (class, run) = (choice.class, choice.run);
                 let spans = self.ready.take(class, run, choice.tasks, choice.bound);
@@ -216,9 +226,29 @@ impl Placing {
                 self.floor.pick_up(node)
             }
         }?;
-        self.drop_idle_hold(placed.class);
-        self.floor.check(node);
+        self.note_head(placed.class);
         Some(placed)
+    }
+
+    /// The first task of a class is another one: what is reserved is for that, if there is one.
+    fn note_head(&mut self, class: ClassId) {
+        let head = self.ready.head(class);
+        if head.is_none() {
+            self.floor.drop_hold(class);
+        }
+        self.floor.classes.get_mut(class).hold.head = head;
+    }
+
+    /// Arranges what is ready by what is reserved now.
+    fn note_holds(&mut self) {
+        while let Some(class) = self.floor.reheld.pop() {
+            let held = |class: ClassId| &self.floor.classes.get(class).hold;
+            self.ready.set_held(class, !held(class).places.is_empty());
+            let slots = self.ready.slots(class);
+            let alike: Vec<_> = self.ready.heads.held_with(slots).collect();
+            let shortfalls = alike.into_iter().map(|class| held(class).shortfall);
+            self.ready.heads.set_reach(slots, shortfalls);
+        }
     }
 
     /// One slot for work of this rank that is not placed task by task, unless what the node has is kept for something
@@ -258,10 +288,9 @@ impl Placing {
         std::mem::take(&mut self.floor.woken)
     }
 
-    fn drop_idle_hold(&mut self, class: ClassId) {
-        if self.ready.is_empty(class) {
-            self.floor.drop_hold(class);
-        }
+    fn insert(&mut self, class: ClassId, run: RunKey, span: Span) {
+        self.ready.insert(class, run, span);
+        self.floor.classes.get_mut(class).hold.head = self.ready.head(class);
     }
 }
 
@@ -274,12 +303,15 @@ impl Placing {
 
     /// A node leaves. What it held is gone with it; returned are parts of gangs that it had not asked for yet.
     pub(crate) fn remove_node(&mut self, node: NodeKey) -> Vec<Placed> {
-        self.floor.remove_node(node)
+        let parts = self.floor.remove_node(node);
+        self.note_holds();
+        parts
     }
 
     /// A node has another number of slots. It may be fewer than are in use: then nothing starts until enough are free.
     pub(crate) fn resize_slots(&mut self, node: NodeKey, slots: u32) {
         self.floor.drop_holds_at(node);
+        self.note_holds();
         self.floor.nodes.resize_slots(node, slots);
         self.floor.check(node);
     }

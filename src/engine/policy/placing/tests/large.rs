@@ -197,20 +197,15 @@ fn start_checked(yard: &mut Yard, node: usize) -> Option<u32> {
 /// The classes with reservations: their first tasks' positions, where, and what is lacking there.
 fn lacks(yard: &Yard) -> Vec<(ClassId, Position, u32, u64)> {
     let floor = &yard.placing.floor;
-    let heads = yard
-        .placing
-        .ready
-        .heads
-        .iter()
-        .filter_map(|&(head, id, _)| {
-            let class = floor.classes.get(id);
-            let &(node, _) = class.hold.places.first()?;
-            Some((
-                id,
-                head,
-                node,
-                floor.nodes.get(NodeKey(node))?.free.shortfall(&class.needs),
-            ))
-        });
+    let heads = yard.placing.ready.heads.iter().filter_map(|(head, id, _)| {
+        let class = floor.classes.get(id);
+        let &(node, _) = class.hold.places.first()?;
+        Some((
+            id,
+            head,
+            node,
+            floor.nodes.get(NodeKey(node))?.free.shortfall(&class.needs),
+        ))
+    });
     heads.collect()
 }
