@@ -190,7 +190,7 @@ where
 {
     #[inline]
     fn call(&self, call: &Call<'_>) -> Step {
-        // SAFETY: the engine calls a task when everything it depends on has succeeded.
+        // SAFETY: the engine calls a task when everything it reads has succeeded.
         let args = unsafe { self.places.get(call.values, 0) };
         match self.body.start(call, args) {
             Flow::Now(value) => {
@@ -332,7 +332,7 @@ where
     fn call(&self, call: &Call<'_>) -> Step {
         while let Some(index) = call.element() {
             let at = index as usize;
-            // SAFETY: the engine calls an element when everything it depends on has succeeded.
+            // SAFETY: the engine calls an element when everything it reads has succeeded.
             let args = unsafe { self.source.get(&self.places, call.values, &at) };
             match self.body.start(call, args) {
                 Flow::Now(value) => {

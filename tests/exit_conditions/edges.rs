@@ -222,7 +222,7 @@ fn elements_that_fail_satisfy_a_barrier_only_if_all_of_them_do() {
             }),
         );
         job.configure(
-            &array,
+            array,
             TaskSettings::new().exit_conditions(ExitConditions::new().code(1, Satisfy)),
         );
         let after = job.task_after("after", [array.into()], || ());
@@ -243,7 +243,7 @@ fn a_success_that_blocks_is_a_success_and_its_dependents_are_skipped() {
         let anyway = job.add(Task::new("anyway", (), || ()).after_any_outcome(first));
         let array = job.array("array", 3, |n: &usize| *n);
         job.configure(
-            &array,
+            array,
             TaskSettings::new().exit_conditions(ExitConditions::new().code(0, Block)),
         );
         let each = job.each("each", &array, |n: &usize| *n);
