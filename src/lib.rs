@@ -9,6 +9,8 @@
 )]
 #![doc = include_str!("crate.md")]
 
+#[cfg(all(feature = "command", target_os = "linux"))]
+mod agent;
 mod engine;
 pub mod executor;
 mod graph;
@@ -17,6 +19,8 @@ mod model;
 mod pool;
 mod run;
 mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod work;
 
 pub use executor::Executor;
@@ -31,6 +35,11 @@ pub use model::{
     Name, OnTaskFailure, Panic, Permanent, PreProcessingError, Resources, Result, RetryIf,
     Returned, RunState, TaskCounters, TaskId, TaskOrder, TaskSettings, TaskState,
 };
+#[cfg(feature = "command")]
+pub use model::{
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, UploadError, Usage,
+};
 pub use petgraph;
 pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Waiting};
@@ -39,6 +48,9 @@ pub use work::{
     Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,
     asynchronous, fallible,
 };
+
+#[cfg(feature = "command")]
+pub use work::{Commanded, command};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,6 +1,6 @@
 //! The façade's second half: runs, and what comes out of them.
 
-use crate::engine::{self, forbids_waiting, waiting};
+use crate::engine::{self, forbids_waiting, in_a_body, waiting};
 use crate::model::{
     Attempt, Counts, DisableTasks, Error, ErrorKind, Explanation, Result, RunState, TaskCounters,
     TaskId, TaskState,
@@ -268,23 +268,15 @@ impl Ended {
                 return result;
             }
             forbids_waiting(&self.run, None)?;
-            waiting(|| block(|| self.listen()))?;
+            waiting(|| block(&self.run, || listen_for_end(&self.run)))??;
         }
     }
 
-    /// Unless there is a result.
-    fn listen(&self) -> Option<EventListener> {
-        let listener = self.run.end_event().listen();
-        (!self.run.has_ended() && !self.run.is_at_rest()).then_some(listener)
-    }
-
     fn result(&self) -> Option<Result<Counts>> {
-        match self.run.has_ended() {
-            true => Some(self.run.error().map_or_else(|| Ok(self.run.counts()), Err)),
-            false => self
-                .run
-                .is_at_rest()
-                .then(|| Err(self.run.disabled_error())),
+        let run = &self.run;
+        match run.has_ended() {
+            true => Some(run.error().map_or_else(|| Ok(run.counts()), Err)),
+            false => run.is_at_rest().then(|| Err(run.disabled_error())),
         }
     }
 }
@@ -295,16 +287,12 @@ impl Future for Ended {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         loop {
-            let run = this.run.clone();
-            let ended = Ended {
-                run,
-                listener: None,
-            };
-            match poll_listener(&mut this.listener, cx, || ended.listen()) {
+            let run = &this.run;
+            match poll_listener(run, &mut this.listener, cx, || listen_for_end(run)) {
                 Poll::Pending => return Poll::Pending,
                 // Enabled again meanwhile, it is still to be waited for.
                 Poll::Ready(()) => {
-                    if let Some(result) = ended.result() {
+                    if let Some(result) = this.result() {
                         return Poll::Ready(result);
                     }
                 }
@@ -335,7 +323,7 @@ impl<T: ?Sized + Stored> Waiting<T> {
                 return result;
             }
             forbids_waiting(&self.run, Some(task))?;
-            waiting(|| block(|| listen(&self.run, task)))?;
+            waiting(|| block(&self.run, || listen(&self.run, task)))??;
         }
     }
 
@@ -376,7 +364,7 @@ impl<T: ?Sized + Stored> Future for Waiting<T> {
         };
         loop {
             let run = &this.run;
-            match poll_listener(&mut this.listener, cx, || listen(run, task)) {
+            match poll_listener(run, &mut this.listener, cx, || listen(run, task)) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(()) => {
                     if let Some(result) = this.result(task) {
@@ -388,6 +376,12 @@ impl<T: ?Sized + Stored> Future for Waiting<T> {
     }
 }
 
+/// Listens for the end of a run, unless it has ended or is at rest.
+fn listen_for_end(run: &engine::Run) -> Option<EventListener> {
+    let listener = run.end_event().listen();
+    (!run.has_ended() && !run.is_at_rest()).then_some(listener)
+}
+
 /// Listens for the end of a task, unless it has ended or its run is at rest.
 fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
     run.engine()
@@ -397,9 +391,13 @@ fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
 /// How often a waiter looks before it sleeps: a short run is over sooner than a thread wakes.
 const LOOKS: u32 = 8;
 
-/// Blocks until there is nothing to listen for.
-fn block(mut listen: impl FnMut() -> Option<EventListener>) {
+/// Blocks until there is nothing to listen for. Fails if that can't come.
+fn block(run: &engine::Run, mut listen: impl FnMut() -> Option<EventListener>) -> Result<()> {
     while let Some(mut listener) = listen() {
+        if let Some(step) = run.engine().step() {
+            step?;
+            continue;
+        }
         let notified = (0..LOOKS).any(|_| {
             (0..32).for_each(|_| std::hint::spin_loop());
             is_notified(&mut listener)
@@ -408,6 +406,7 @@ fn block(mut listen: impl FnMut() -> Option<EventListener>) {
             listener.wait();
         }
     }
+    Ok(())
 }
 
 fn is_notified(listener: &mut EventListener) -> bool {
@@ -416,6 +415,7 @@ fn is_notified(listener: &mut EventListener) -> bool {
 }
 
 fn poll_listener(
+    run: &engine::Run,
     slot: &mut Option<EventListener>,
     cx: &mut Context<'_>,
     listen: impl Fn() -> Option<EventListener>,
@@ -429,7 +429,12 @@ fn poll_listener(
         };
         match Pin::new(listener).poll(cx) {
             Poll::Ready(()) => *slot = None,
-            Poll::Pending => return Poll::Pending,
+            // Who waits inside a body leaves the stepping to whoever called the body.
+            Poll::Pending if in_a_body() => return Poll::Pending,
+            Poll::Pending => match run.engine().step() {
+                Some(Ok(())) => {}
+                _ => return Poll::Pending,
+            },
         }
     }
 }

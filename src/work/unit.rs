@@ -54,6 +54,7 @@ pub(crate) type Later = BoxFuture<Result<bool, BoxError>>;
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) asynchronous: bool,
+    pub(crate) command: bool,
     pub(crate) function: Option<&'static dyn AnyFunction>,
     /// It has inputs: outputs of other tasks.
     pub(crate) reads: bool,
@@ -435,6 +436,7 @@ impl Unit for Queued {
 fn kind<P: Places, A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
     Kind {
         asynchronous: B::ASYNCHRONOUS,
+        command: B::COMMAND,
         function: body.function(),
         reads: size_of::<P>() > 0,
         queued: false,

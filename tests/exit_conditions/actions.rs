@@ -463,3 +463,46 @@ fn the_last_task_to_end_has_no_job_left_to_act_on() {
         assert_eq!(run.run_state(), RunState::Completed);
     });
 }
+
+/// An input that says when it is dropped.
+struct Noticed(Arc<AtomicU32>);
+
+impl Drop for Noticed {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn what_a_body_still_reads_whose_attempt_is_over_is_kept() {
+    within_30s(|| {
+        for settings in plain_and_queued() {
+            let pool = pool();
+            let drops = Arc::new(AtomicU32::new(0));
+            let (begin, begun) = channel();
+            let (release, wait) = channel::<()>();
+            let wait = Mutex::new(wait);
+            let body = move |cx: &Context, input: &Noticed| {
+                begin.send(cx.attempt()).unwrap();
+                if cx.attempt() == 1 {
+                    wait.lock().unwrap().recv().unwrap();
+                }
+                input.0.load(Ordering::SeqCst)
+            };
+            let mut job = Job::new("inputs");
+            let dropped = drops.clone();
+            let input = job.task("input", (), move || Noticed(dropped.clone()));
+            let task = job.add(Task::new("task", &input, body).settings(settings));
+            let run = pool.submit(job).expect("submitted");
+            begun.recv().expect("begun");
+            run.disable(DisableTasks::Requeue);
+            run.enable();
+            run.wait().expect("second attempt");
+            assert_eq!(*run.output(&task).wait().expect("second attempt"), 0);
+            assert_eq!(drops.load(Ordering::SeqCst), 0, "the first body reads it");
+            release.send(()).expect("held");
+            drop(run);
+            wait_until(|| drops.load(Ordering::SeqCst) == 1);
+        }
+    });
+}

@@ -149,6 +149,7 @@ impl Lane {
             attempt: 1,
             gpus: None,
             lane: Some(pass),
+            launcher: None,
             cursor: &self.shared.progress.cursor,
             end: &self.end,
         };
@@ -228,7 +229,7 @@ impl LaneShared {
     }
 
     /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
-    /// array if all of it has succeeded now.
+    /// array if all of it has succeeded now, and what it wanted can be let go.
     pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.settled.load(Ordering::Relaxed)

@@ -51,6 +51,8 @@ pub(crate) struct ArrayFlow {
     left: AtomicU32,
     /// The end of some element keeps what depends on the whole array from running.
     blocks: AtomicBool,
+    /// What all elements read is kept for some body that may go on although its attempt is over.
+    keeps_inputs: AtomicBool,
     /// The engine ended some elements: lanes must look before they run one.
     touched: AtomicBool,
     /// Somebody waits for the array, or for an element of it.
@@ -189,7 +191,8 @@ impl Flow {
         count > 0 && state.have_ended(count)
     }
 
-    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so.
+    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so, and
+    /// what it wanted as a whole can be let go.
     pub(crate) fn array_ended(&self, array: usize, sink: &mut impl Sink) -> bool {
         let node = self.job.arrays[array].node;
         let (word, blocks) = (self.word(node), self.arrays[array].blocks());
@@ -202,7 +205,7 @@ impl Flow {
             true => self.fire(node, sink),
             false => self.pass(node, !blocks, sink),
         }
-        succeeded
+        succeeded && !self.arrays[array].keeps_inputs.load(Ordering::Relaxed)
     }
 
     /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`.
@@ -285,6 +288,7 @@ impl ArrayFlow {
             grain: AtomicU32::new(1),
             left: AtomicU32::new(part.len),
             blocks: AtomicBool::new(false),
+            keeps_inputs: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             succeeded: Bits::new(part.len),
@@ -333,6 +337,10 @@ impl ArrayFlow {
     /// So many more elements have ended, and been written down. Returns whether none is left.
     pub(crate) fn have_ended(&self, count: u32) -> bool {
         self.left.fetch_sub(count, Ordering::AcqRel) == count
+    }
+
+    pub(crate) fn keep_inputs(&self) {
+        self.keeps_inputs.store(true, Ordering::Relaxed);
     }
 
     /// Whether the end of some element keeps what depends on the whole array from running.

@@ -144,9 +144,10 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         let leased: Vec<_> = entry.leased.drain().collect();
         for (task, lease) in leased {
-            let stop = self.entry(run).map(|entry| entry.key(task, lease.attempt));
-            stop.into_iter()
-                .for_each(|key| self.order(super::Order::Stop(key), effects));
+            let Some(entry) = self.entry(run) else { return };
+            entry.leave_behind(task);
+            let key = entry.key(task, lease.attempt);
+            self.order(super::Order::Stop(key), effects);
             self.timers.clear_all(lease.timer);
             self.take_back(run, task, lease.attempt, Returned::TakenAway, effects);
         }
@@ -231,11 +232,23 @@ impl Policy {
 }
 
 impl Entry {
+    /// An attempt is over, and its body may go on reading its inputs: they are kept as long as the run, whatever becomes
+    /// of the next attempt.
+    pub(super) fn leave_behind(&mut self, task: TaskId) {
+        self.left_behind.insert(task);
+        if let Some(array) = self.run.job().array_of_element(task.number())
+            && task.is_element()
+        {
+            self.run.flow().array(array).keep_inputs();
+        }
+    }
+
     /// Lanes are in these, and what becomes of it no longer counts. They may also still be among what lanes hold.
     fn take_from_lanes(&mut self, tasks: &[TaskId]) {
         self.recall = Some(self.run.flow().gate.signal());
         self.run.set_recalled();
         self.taken_from_lanes.extend(tasks);
+        tasks.iter().for_each(|&task| self.leave_behind(task));
         let ready = std::mem::take(&mut self.ready).into();
         self.take_in(ready);
     }

@@ -5,8 +5,9 @@ use super::{Effects, Policy, Run};
 use crate::model::settings::seed;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, DependencyAction, Error, ErrorKind, Exit, Panic, Permanent,
-    Returned, TaskId, TaskSettings, TaskState,
+    Returned, TaskId, TaskSettings, TaskState, TimeLimitOver,
 };
+use std::error::Error as StdError;
 use std::time::Duration;
 
 /// How often a task may lose its node before it counts as the cause, if its settings don't say.
@@ -34,8 +35,8 @@ impl Failure {
             .as_ref()
             .is_none_or(|retry_if| retry_if.allows(&cause));
         Failure {
+            kind: kind_of(&*cause),
             cause,
-            kind: ErrorKind::TaskFailed,
             exit,
             retryable: worth && !permanent && exit.is_of_body(),
         }
@@ -75,6 +76,18 @@ impl Failure {
             _ => "failed",
         }
     }
+}
+
+/// Of a body that was ended at its time limit, its executor says so.
+fn kind_of(cause: &(dyn StdError + 'static)) -> ErrorKind {
+    let mut next = Some(cause);
+    while let Some(error) = next {
+        if error.is::<TimeLimitOver>() {
+            return ErrorKind::TimedOut;
+        }
+        next = error.source();
+    }
+    ErrorKind::TaskFailed
 }
 
 impl Policy {
@@ -305,6 +318,7 @@ impl Policy {
         let lease = entry.leased.remove(&task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
         let key = entry.key(task, attempt);
+        entry.leave_behind(task);
         self.order(super::Order::Stop(key), effects);
         let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
         self.fail(
@@ -327,10 +341,11 @@ impl Policy {
         };
         entry.stale = true;
         effects.wake = true;
-        let lease = entry.leased.remove(&task);
+        let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
+        let key = entry.key(task, attempt);
+        self.timers.clear_all(delay);
         if let Some(lease) = lease {
-            let key = entry.key(task, lease.attempt);
             self.timers.clear_all(lease.timer);
             self.order(super::Order::Stop(key), effects);
         }

@@ -83,6 +83,8 @@ pub(super) struct Entry {
     pub(super) delayed: FxHashMap<TaskId, TimerKey>,
     /// Tasks that have lost their nodes so often that they are to run alone.
     pub(super) suspects: FxHashSet<TaskId>,
+    /// Tasks of which a body may still be running whose attempt is over: it may read their inputs.
+    pub(super) left_behind: FxHashSet<TaskId>,
     /// Tasks that were taken from lanes, which are in their bodies, to be run again.
     pub(super) taken_from_lanes: BTreeSet<TaskId>,
     /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
@@ -110,6 +112,7 @@ impl Entry {
             leased: FxHashMap::default(),
             delayed: FxHashMap::default(),
             suspects: FxHashSet::default(),
+            left_behind: FxHashSet::default(),
             taken_from_lanes: BTreeSet::new(),
             recall: None,
             attempts: FxHashMap::default(),

@@ -117,7 +117,9 @@ impl Policy {
             return;
         };
         let Some(entry) = self.entry(run) else { return };
-        effects.release.push((entry.run.clone(), node, index));
+        if !entry.left_behind.contains(&task) {
+            effects.release.push((entry.run.clone(), node, index));
+        }
         let consequences = run.job().of_success(task);
         if consequences.is_some_and(|after| after.dependency_action == DependencyAction::Block) {
             self.succeed_and_block(run, task, effects);
