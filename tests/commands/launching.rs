@@ -135,7 +135,11 @@ fn failed_starts_leave_no_descriptor_and_no_directory() {
                 .unwrap()
                 .flatten()
                 .collect();
-            assert_eq!(left.len(), 2, "the lock and the shared directory: {left:?}");
+            assert_eq!(
+                left.len(),
+                4,
+                "the lock, two for all commands, and one that is used again: {left:?}"
+            );
         },
     );
 }
