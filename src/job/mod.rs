@@ -3,6 +3,7 @@
 mod build;
 #[cfg(feature = "command")]
 mod command;
+mod distinct;
 mod freeze;
 mod frozen;
 mod settings;
@@ -13,3 +14,4 @@ pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use settings::QueuedNodes;

@@ -60,13 +60,6 @@ pub(crate) struct Kind {
     pub(crate) queued: bool,
 }
 
-impl Kind {
-    /// Whether its executor must know the attempt, to end it before its time.
-    pub(crate) fn is_leased(self) -> bool {
-        self.asynchronous || self.command
-    }
-}
-
 /// Where outputs go, and how many want them.
 struct Output<T> {
     slot: Slot<T>,
