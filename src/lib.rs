@@ -37,7 +37,7 @@ pub use model::{
 pub use model::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, ExitCode,
     FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
-    Straggler, Stragglers, UploadError, Usage,
+    Straggler, Stragglers, Tail, UploadError, Usage,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

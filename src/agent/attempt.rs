@@ -8,8 +8,8 @@ use super::sys::{Child, End, Tree};
 use super::{Agent, Assignment, Stop, files};
 use crate::model::{
     BoxError, Captured, Command, CommandFailure, CommandOutput, CommandRules, Ending, ExitCode,
-    FileUploadError, Kept, LaunchError, PreProcessingError, Retention, Straggler, UploadError,
-    Usage,
+    FileUploadError, Kept, LaunchError, LiveStream, PreProcessingError, Retention, Straggler,
+    UploadError, Usage,
 };
 use std::io;
 use std::os::fd::OwnedFd;
@@ -80,7 +80,7 @@ impl<'a> Attempt<'a> {
         let (child, pipes) = launch.start(self.stop)?;
         let started = Instant::now();
         self.limit(&child);
-        let tree = Tree::new(child.pid(), launch.into_leash());
+        let tree = Tree::new(child.pid(), launch.into_leash(), &pipes);
         let supervised = self.supervise(&child, &tree, pipes);
         let end = child.reap().map_err(LaunchError::Stolen)?;
         Ok(self.judge(&end, supervised, started.elapsed()))
@@ -104,10 +104,12 @@ impl<'a> Attempt<'a> {
     }
 
     fn supervise(&self, child: &Child, tree: &Tree, [stdout, stderr]: [OwnedFd; 2]) -> Supervised {
-        let limit = self.rules.output_limit;
+        let live = |name| Arc::new(LiveStream::new(self.output(name), self.rules.output_limit));
+        let [to_stdout, to_stderr] = ["stdout.txt", "stderr.txt"].map(live);
+        (self.assignment.show)([to_stdout.clone(), to_stderr.clone()]);
         let streams = [
-            Capture::new(stdout, self.output("stdout.txt"), limit),
-            Capture::new(stderr, self.output("stderr.txt"), limit),
+            Capture::new(stdout, to_stdout),
+            Capture::new(stderr, to_stderr),
         ];
         let time = self.assignment.time_limit;
         let until = time.and_then(|limit| self.begun.checked_add(limit));

@@ -21,6 +21,8 @@ pub(crate) struct Run {
     submitted: Time,
     ledger: Mutex<Ledger>,
     locals: Locals,
+    #[cfg(feature = "command")]
+    live: crate::work::Live,
     ended: AtomicBool,
     end: Event,
 }
@@ -34,6 +36,8 @@ impl Run {
             engine,
             ledger: Mutex::default(),
             locals: Locals::default(),
+            #[cfg(feature = "command")]
+            live: crate::work::Live::default(),
             ended: AtomicBool::new(false),
             end: Event::new(),
         }
@@ -68,6 +72,12 @@ impl Run {
     /// The attempts of a task that are on record.
     pub(crate) fn attempts(&self, task: TaskId) -> Vec<Attempt> {
         self.ledger().attempts_of(task)
+    }
+
+    /// What its commands are writing.
+    #[cfg(feature = "command")]
+    pub(crate) fn live(&self) -> &crate::work::Live {
+        &self.live
     }
 
     pub(crate) fn name(&self) -> &str {

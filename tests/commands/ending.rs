@@ -107,6 +107,21 @@ fn stragglers_are_ended_after_a_time_and_named() {
 }
 
 #[test]
+fn a_straggler_without_group_and_environment_is_known_by_the_pipe_it_holds() {
+    within_30s(|| {
+        let yard = Yard::new();
+        let settings =
+            CommandSettings::new().stragglers(Stragglers::Kill(Duration::from_millis(100)));
+        let command = Command::shell("env -i setsid sleep 600 & echo done").settings(settings);
+        let output = yard.run(command).unwrap();
+        assert_eq!(output.stdout().text().unwrap(), "done\n");
+        let pid = output.stragglers()[0].pid();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(!stat.contains("(sleep) S"), "{stat}");
+    });
+}
+
+#[test]
 fn a_straggler_that_ends_by_itself_is_no_trouble() {
     within_30s(|| {
         let yard = Yard::new();

@@ -215,3 +215,46 @@ fn on_a_full_disk_the_task_fails_by_name_and_the_others_go_on() {
         },
     );
 }
+
+#[test]
+fn what_a_running_command_writes_can_be_read_meanwhile() {
+    within_30s(|| {
+        let yard = Yard::new();
+        let go_on = yard.directory().join("go on");
+        let script =
+            "echo begun; echo oops >&2; until test -e \"$1\"; do sleep 0.01; done; echo done";
+        let (run, task) = yard.submit(Task::shell("task", script).arg(&go_on));
+        while run.tail(task).unwrap().stdout() != b"begun\n"
+            || run.tail(task).unwrap().stderr() != b"oops\n"
+        {
+            std::thread::yield_now();
+        }
+        std::fs::write(&go_on, "").unwrap();
+        assert_eq!(
+            run.output(&task).wait().unwrap().stdout().text().unwrap(),
+            "begun\ndone\n"
+        );
+        assert_eq!(run.tail(task).unwrap(), Tail::default());
+    });
+}
+
+#[test]
+fn the_tail_of_much_output_is_its_end() {
+    within_30s(|| {
+        let yard = Yard::new();
+        let go_on = yard.directory().join("go on");
+        let script = "seq 1 100000; until test -e \"$1\"; do sleep 0.01; done";
+        let command = Command::shell(script).arg(&go_on).output_limit(1000);
+        let (run, task) = yard.submit(Task::command("task", command));
+        while !run
+            .tail(task)
+            .unwrap()
+            .stdout()
+            .ends_with(b"99999\n100000\n")
+        {
+            std::thread::yield_now();
+        }
+        assert_eq!(run.tail(task).unwrap().stdout().len(), 500);
+        std::fs::write(&go_on, "").unwrap();
+    });
+}
