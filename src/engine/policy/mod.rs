@@ -3,6 +3,7 @@
 //! Plain state behind the engine's lock. It never does I/O, never reads a clock, starts no thread and calls no body:
 //! what follows from a decision is left in [`Effects`].
 
+mod actions;
 mod attempts;
 mod cancel;
 mod charge;
@@ -19,6 +20,7 @@ mod refuse;
 mod settle;
 mod take;
 mod timers;
+mod walk;
 
 pub(crate) use attempts::Failure;
 pub(crate) use charge::Charge;
@@ -117,21 +119,22 @@ impl Policy {
         }
     }
 
-    /// Whether a lane, or a grant, of this run should give back what it has not begun: something more urgent waits, or its node has
-    /// fewer slots than are in use.
+    /// Whether a lane, or a grant, of this run should give back what it has not begun: its run is disabled, something more
+    /// urgent waits, or its node has fewer slots than are in use.
     pub(crate) fn wants_back(&self, run: &Run) -> bool {
         let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
         let mut before = self.runs.iter().take_while(more_urgent);
         let mut may = |group| self.limits.room(group);
         let bound = Position::before(run.rank().plain());
-        self.placing.is_over_committed()
+        run.is_disabled()
+            || self.placing.is_over_committed()
             || before.any(|(_, entry)| entry.has_or_shares_plain())
             || self.placing.has_before(bound, &mut may)
     }
 
     /// Whether there is something to start.
     fn has_work(&self) -> bool {
-        self.placing.has_ready() || self.runs.values().any(|entry| !entry.ready.is_empty())
+        self.placing.has_ready() || self.runs.values().any(|entry| entry.has_plain())
     }
 
     /// Whether there is something to start, or to steal from a lane.
@@ -193,7 +196,7 @@ impl Policy {
     /// Ready work that its lane will not begin.
     pub(crate) fn give_back(&mut self, run: &Run, items: Vec<Item>, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
-            entry.ready.extend(items);
+            entry.take_in(items);
             effects.wake = true;
         }
     }

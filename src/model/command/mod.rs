@@ -5,14 +5,12 @@ mod files;
 mod live;
 mod output;
 mod settings;
-mod stage;
 
 pub use failure::{CommandFailure, Ending, LaunchError, UploadError};
 pub use files::{FileSource, OutputFiles, PickUp};
 pub use live::Tail;
 pub use output::{Captured, CommandOutput, Straggler, Usage};
 pub use settings::{CommandSettings, Retention, Stragglers};
-pub use stage::{ExitCode, FileUploadError, PreProcessingError};
 
 pub(crate) use files::ResourceFile;
 #[cfg(target_os = "linux")]
