@@ -38,7 +38,7 @@ pub use model::{
 #[cfg(feature = "command")]
 pub use model::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, UploadError, Usage,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

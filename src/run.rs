@@ -12,6 +12,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+/// How much is shown of what a running command has written to one stream.
+#[cfg(feature = "command")]
+const TAIL: u64 = 64 << 10;
+
 /// A job that is being run, or has been. Dropping it lets the run go on by itself, unless
 /// [`cancel_on_drop`](Run::cancel_on_drop) was asked for.
 pub struct Run {
@@ -186,6 +190,33 @@ impl Run {
         let engine = self.run.engine();
         let words = engine.with(|policy, effects| policy.explain(&self.run, task, effects));
         Ok(Explanation::new(words))
+    }
+
+    /// The last of what a command has written so far, while it is running: up to 64 KiB of each of its streams. Nothing of
+    /// a task that isn't running, or is no command: what one that has ended wrote is in its
+    /// [output](crate::CommandOutput::stdout).
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task; [`Executor`](ErrorKind::Executor) if the files
+    /// can't be read.
+    #[cfg(feature = "command")]
+    pub fn tail(&self, task: impl Into<Selector>) -> Result<crate::Tail> {
+        let task = self.known(task)?;
+        let Some([stdout, stderr]) = self.run.live().get(task) else {
+            return Ok(crate::Tail::default());
+        };
+        let read = |stream: &crate::model::LiveStream| stream.tail(TAIL);
+        let unreadable = |cause| {
+            let error = Error::new(ErrorKind::Executor, "what it writes can't be read");
+            error
+                .in_job(self.run.name())
+                .of_task(self.run.label(task))
+                .caused_by(cause)
+        };
+        Ok(crate::Tail {
+            stdout: read(&stdout).map_err(unreadable)?,
+            stderr: read(&stderr).map_err(unreadable)?,
+        })
     }
 
     /// How many tasks stand where: exact once the run has ended, and at most a few tasks behind before.

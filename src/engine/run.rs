@@ -24,6 +24,8 @@ pub(crate) struct Run {
     submitted: Time,
     ledger: Mutex<Ledger>,
     locals: Locals,
+    #[cfg(feature = "command")]
+    live: crate::work::Live,
     ended: AtomicBool,
     /// Nothing starts until it is enabled; and nothing of it runs.
     disabled: AtomicBool,
@@ -43,6 +45,8 @@ impl Run {
             engine,
             ledger: Mutex::default(),
             locals: Locals::default(),
+            #[cfg(feature = "command")]
+            live: crate::work::Live::default(),
             ended: AtomicBool::new(false),
             disabled: AtomicBool::new(false),
             at_rest: AtomicBool::new(false),
@@ -85,6 +89,12 @@ impl Run {
     /// The attempts of a task that are on record.
     pub(crate) fn attempts(&self, task: TaskId) -> Vec<Attempt> {
         self.ledger().attempts_of(task)
+    }
+
+    /// What its commands are writing.
+    #[cfg(feature = "command")]
+    pub(crate) fn live(&self) -> &crate::work::Live {
+        &self.live
     }
 
     pub(crate) fn name(&self) -> &str {

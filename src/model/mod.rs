@@ -15,7 +15,7 @@ pub(crate) mod settings;
 #[cfg(feature = "command")]
 pub use command::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, UploadError, Usage,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
 };
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
@@ -34,10 +34,10 @@ pub use settings::{
     Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
 };
 
-#[cfg(feature = "command")]
-pub(crate) use command::Workplace;
 #[cfg(all(feature = "command", target_os = "linux"))]
 pub(crate) use command::{CommandRules, Content, Keeper, Kept, ResourceFile, Stdin, leaves};
+#[cfg(feature = "command")]
+pub(crate) use command::{LiveStream, Workplace};
 pub(crate) use exit::Exit;
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};
 pub(crate) use outcome::TimeLimitOver;
