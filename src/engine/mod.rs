@@ -16,7 +16,7 @@ pub(crate) use current::{Current, enter, forbids_waiting, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 pub use policy::Outcome;
-pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
+pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork};
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;

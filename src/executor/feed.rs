@@ -121,7 +121,8 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.engine.with(|policy, _| policy.leave(self.key));
+        self.engine
+            .with(|policy, effects| policy.leave(self.key, effects));
     }
 }
 

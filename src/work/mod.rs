@@ -20,7 +20,7 @@ pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 
-pub(crate) use call::{Call, Host, LanePass};
+pub(crate) use call::{Call, Host, Instance, LanePass};
 pub(crate) use context::Locals;
 pub(crate) use inputs::{Prepend, Ref, Upstream};
 pub(crate) use output::Stored;

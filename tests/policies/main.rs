@@ -7,6 +7,7 @@
 )]
 
 mod explain;
+mod gangs;
 mod order;
 mod resources;
 mod retries;

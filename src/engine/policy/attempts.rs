@@ -265,8 +265,7 @@ impl Policy {
         };
         let lease = entry.leased.remove(&task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
-        let key = entry.key(task, attempt);
-        self.order(super::Order::Stop(key), effects);
+        self.stop_attempt(run, task, attempt, None, effects);
         let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
         self.fail(
             run,
@@ -291,9 +290,8 @@ impl Policy {
         let lease = entry.leased.remove(&task);
         let attempt = lease.map_or(0, |lease| lease.attempt);
         if let Some(lease) = lease {
-            let key = entry.key(task, lease.attempt);
             self.timers.clear_all(lease.timer);
-            self.order(super::Order::Stop(key), effects);
+            self.stop_attempt(run, task, lease.attempt, None, effects);
         }
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();
         let failure = Failure {

@@ -25,9 +25,12 @@ impl Policy {
     }
 
     /// What the node holds goes on until it is given back, on nobody's account.
-    pub(crate) fn leave(&mut self, node: NodeKey) {
+    pub(crate) fn leave(&mut self, node: NodeKey, effects: &mut Effects) {
         self.nodes.0.remove(&node);
-        self.placing.remove_node(node);
+        let parts = self.placing.remove_node(node);
+        self.regroup_all(parts, effects);
+        // What was kept for it may be elsewhere now, and others may be what a task goes to.
+        effects.wake = true;
     }
 
     /// The node has another number of slots now. What is in use beyond them is given back between tasks.

@@ -365,6 +365,7 @@ impl Span {
     }
 
     /// Leaves the first `tasks` here, and gives the others.
+    #[cfg(test)]
     pub(crate) fn split_off(&mut self, tasks: u32) -> Span {
         let middle = self.start.saturating_add(tasks).min(self.position.end());
         let rest = Span {
