@@ -287,8 +287,10 @@ impl Policy {
         };
         entry.stale = true;
         effects.wake = true;
-        let lease = entry.leased.remove(&task);
+        let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
+        let key = entry.key(task, attempt);
+        self.timers.clear_all(delay);
         if let Some(lease) = lease {
             self.timers.clear_all(lease.timer);
             self.stop_attempt(run, task, lease.attempt, None, effects);
