@@ -29,7 +29,8 @@ pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
     DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
+    Permanent, Placement, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings,
+    TaskState,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

@@ -17,7 +17,7 @@ pub use node::{NodeSpec, Offer};
 pub use outcome::{Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, TaskState};
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
-    Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
+    Backoff, FailurePolicy, MaxRetries, Permanent, Placement, RetryIf, TaskOrder, TaskSettings,
 };
 
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};

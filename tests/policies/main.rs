@@ -9,6 +9,7 @@
 mod explain;
 mod gangs;
 mod order;
+mod placement;
 mod resources;
 mod retries;
 mod time;

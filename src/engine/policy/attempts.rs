@@ -289,11 +289,11 @@ impl Policy {
         effects.wake = true;
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
-        let key = entry.key(task, attempt);
         self.timers.clear_all(delay);
-        if let Some(lease) = lease {
-            self.timers.clear_all(lease.timer);
-            self.stop_attempt(run, task, lease.attempt, None, effects);
+        self.timers.clear_all(lease.and_then(|lease| lease.timer));
+        match lease {
+            Some(_) => self.stop_attempt(run, task, attempt, None, effects),
+            None => self.disband(run, task),
         }
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();
         let failure = Failure {

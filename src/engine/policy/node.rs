@@ -2,7 +2,7 @@
 
 use super::placing::NodeKey;
 use super::{Effects, Policy};
-use crate::model::NodeSpec;
+use crate::model::{NodeSpec, Placement};
 use std::collections::BTreeMap;
 
 /// What the policy knows of its nodes beside what they have.
@@ -38,6 +38,17 @@ impl Policy {
         self.placing.resize_slots(node, slots);
         self.recall_lanes();
         effects.wake = true;
+    }
+
+    /// The node has asked in vain and waits, or no longer does: tasks may be left for it, or no longer.
+    pub(crate) fn set_waiting(&mut self, node: NodeKey, waits: bool, effects: &mut Effects) {
+        effects.wake_all |= self.placing.set_hungry(node, waits);
+    }
+
+    /// Where tasks go from now on, of the nodes that wait for some.
+    pub(crate) fn set_placement(&mut self, placement: Placement, effects: &mut Effects) {
+        self.placing.set_placement(placement);
+        effects.wake_all = true;
     }
 
     /// A worker stands in for a body that waits, or no longer does.
