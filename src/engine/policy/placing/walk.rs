@@ -170,9 +170,15 @@ impl Placing {
 }
 
 fn first_of(cursors: &[Cursor]) -> Option<usize> {
-    let cursors = cursors.iter().enumerate();
-    let first = cursors.min_by_key(|(_, cursor)| cursor.head)?;
-    Some(first.0)
+    let mut first: Option<(usize, Position)> = None;
+    // No two heads are in the same place.
+    for (at, cursor) in cursors.iter().enumerate() {
+        let position = cursor.head.0;
+        if first.is_none_or(|(_, least)| position < least) {
+            first = Some((at, position));
+        }
+    }
+    first.map(|(at, _)| at)
 }
 
 fn is_before(other: &Candidate, head: Option<Head>) -> bool {
