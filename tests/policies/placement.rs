@@ -61,7 +61,9 @@ fn nodes_of(placement: Placement, tasks: usize) -> Vec<usize> {
         .map(|number| {
             let (go_on, begun) = (release.clone(), log.clone());
             let mut job = Job::new("one");
-            let body = move || drop(go_on.wait());
+            let body = move || {
+                go_on.wait();
+            };
             job.add(Task::new((), (), body).resources(Resources::slots(1)));
             let run = pool.submit(job).expect("submitted");
             while begun.lock().expect("no panic").len() <= number {
@@ -74,13 +76,8 @@ fn nodes_of(placement: Placement, tasks: usize) -> Vec<usize> {
     for run in runs {
         run.wait().expect("success");
     }
-    let nodes = log
-        .lock()
-        .expect("no panic")
-        .iter()
-        .map(|&(_, node)| node)
-        .collect();
-    nodes
+    let log = log.lock().expect("no panic");
+    log.iter().map(|&(_, node)| node).collect()
 }
 
 #[test]
@@ -132,7 +129,10 @@ fn instances_of_a_gang_run_on_distinct_nodes_at_once() {
         let mut job = Job::new("gang");
         job.map("before", 0..100u32, |_: &u32| ());
         let asks = Resources::slots(2).instances(3);
-        let gang = job.add(Task::new("gang", (), move || drop(all.wait())).resources(asks));
+        let body = move || {
+            all.wait();
+        };
+        let gang = job.add(Task::new("gang", (), body).resources(asks));
         pool.submit(job)
             .expect("submitted")
             .wait()

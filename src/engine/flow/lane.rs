@@ -140,6 +140,7 @@ impl Lane {
             instance: Instance::ONLY,
             gpus: None,
             lane: Some(pass),
+            launcher: None,
             cursor: &self.shared.progress.cursor,
             end: &self.end,
         };
