@@ -91,19 +91,20 @@ impl Floor {
         may: &mut dyn FnMut(RunKey) -> Limit,
     ) -> Option<Choice> {
         loop {
-            let candidate = match near.next(may)? {
-                Step::Candidate(candidate) => candidate,
-                Step::Paused(class) => {
+            let candidate = match near.next(may) {
+                Some(Step::Candidate(candidate)) => Some(candidate),
+                Some(Step::Paused(class)) => {
                     self.drop_hold(class);
                     continue;
                 }
+                None => None,
             };
-            if visit
-                .before
-                .is_some_and(|bound| bound <= candidate.position)
-            {
-                return None;
-            }
+            let in_time =
+                |candidate: &Candidate| visit.before.is_none_or(|bound| candidate.position < bound);
+            let Some(candidate) = candidate.filter(in_time) else {
+                // What comes at the bound is not placed here, and must not delay what comes before it.
+                return self.reserve_before(visit.node, visit.before?, &mut far, may);
+            };
             if self.has_slots(visit.node, candidate.class) {
                 let gang = self.reserve_before(visit.node, candidate.position, &mut far, may);
                 if gang.is_some() {
