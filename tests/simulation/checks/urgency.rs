@@ -38,10 +38,10 @@ pub(crate) fn is_not_recalled(world: &World, node: usize, begins: Name) {
     }
 }
 
-/// Tasks that could start, and in no grant.
+/// Tasks that could start anywhere, and are in no grant.
 fn waiting(world: &World, which: impl Fn(Name) -> bool) -> Vec<Name> {
     let mut found = world.startable();
-    found.retain(|&name| which(name) && !world.is_hidden(name.job));
+    found.retain(|&name| which(name) && !world.is_hidden(name.job) && !world.is_suspect(name));
     found
 }
 
