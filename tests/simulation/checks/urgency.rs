@@ -27,14 +27,19 @@ pub(crate) fn is_kept(world: &World, node: usize, begins: Name) {
     }
 }
 
-/// A task begins on a node from a grant that was taken before: nothing of a more urgent job needs the worker's slot.
+/// A task begins on a node from a grant that was taken before: nothing of a more urgent job needs this worker's slot.
 pub(crate) fn is_not_recalled(world: &World, node: usize, begins: Name) {
     let priority = |name: Name| world.book(name).plan.priority;
     let free = world.free(&world.nodes[node]);
     for name in waiting(world, |name| priority(begins) < priority(name)) {
         let wants = world.asks(name);
         let needs_it = wants.fit(free) && !wants.fit(free.without(Asks::ONE_SLOT));
-        assert!(!needs_it, "{begins:?} begins in the place of {name:?}");
+        let mut others = (0..world.nodes.len()).filter(|&at| at != node);
+        let elsewhere = others.any(|at| wants.fit(world.free(&world.nodes[at])));
+        assert!(
+            !needs_it || elsewhere,
+            "{begins:?} begins in the place of {name:?}"
+        );
     }
 }
 
