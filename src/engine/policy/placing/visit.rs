@@ -52,6 +52,12 @@ pub(super) struct Visit {
     pub(super) before: Option<Position>,
 }
 
+impl Visit {
+    fn is_for(&self, candidate: Candidate) -> bool {
+        self.before.is_none_or(|bound| candidate.position < bound)
+    }
+}
+
 /// Room for the cursors of a visit, kept from one to the next.
 #[derive(Default)]
 pub(super) struct Scratch {
@@ -92,18 +98,13 @@ impl Floor {
     ) -> Option<Choice> {
         loop {
             let candidate = match near.next(may) {
-                Some(Step::Candidate(candidate)) => Some(candidate),
+                Some(Step::Candidate(candidate)) if visit.is_for(candidate) => candidate,
                 Some(Step::Paused(class)) => {
                     self.drop_hold(class);
                     continue;
                 }
-                None => None,
-            };
-            let in_time =
-                |candidate: &Candidate| visit.before.is_none_or(|bound| candidate.position < bound);
-            let Some(candidate) = candidate.filter(in_time) else {
-                // What comes at the bound is not placed here, and must not delay what comes before it.
-                return self.reserve_before(visit.node, visit.before?, &mut far, may);
+                // Other work may start here then, which comes behind that place: not with what is kept for these.
+                _ => return self.reserve_before(visit.node, visit.before?, &mut far, may),
             };
             if self.has_slots(visit.node, candidate.class) {
                 let gang = self.reserve_before(visit.node, candidate.position, &mut far, may);
