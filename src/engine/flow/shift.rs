@@ -150,7 +150,8 @@ impl<'a> Shift<'a> {
         while !self.is_recalled() {
             self.chain();
             let (start, end) = self.lane.sources.get();
-            if start == end {
+            // A lane that has been recalled leaves the chain with its next node still to be given back.
+            if start == end || self.is_recalled() {
                 return;
             }
             if pace.is_slow() {
