@@ -14,6 +14,7 @@ pub mod executor;
 mod graph;
 mod job;
 mod model;
+mod observe;
 mod pool;
 mod run;
 mod sync;
@@ -27,7 +28,12 @@ pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
     DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
+    Permanent, ProgressReport, Resources, Result, RetryIf, Returned, TaskId, TaskOrder,
+    TaskSettings, TaskState,
+};
+pub use observe::{
+    Event, EventId, EventKind, Events, NodeId, NodeSnapshot, RunId, RunName, RunSnapshot, Snapshot,
+    TaskStates, Update,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

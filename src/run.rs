@@ -2,6 +2,7 @@
 
 use crate::engine::{self, forbids_waiting, waiting};
 use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
+use crate::observe::Events;
 use crate::work::{Output, OutputOf, Selector, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
@@ -137,6 +138,14 @@ impl Run {
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
     pub fn attempts(&self, task: impl Into<Selector>) -> Result<Vec<Attempt>> {
         Ok(self.run.attempts(self.known(task)?))
+    }
+
+    /// Everything that happens from now on to the tasks of this run, and to the pool's nodes, after a snapshot of how they
+    /// stand. The stream ends with the run's end. See [`Events`](crate::Events).
+    ///
+    /// To miss nothing, listen to the [pool](crate::Pool::events) before the job is submitted.
+    pub fn events(&self) -> Events {
+        Events::of_run(&self.run)
     }
 
     /// Whether every task has ended.

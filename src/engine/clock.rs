@@ -6,10 +6,11 @@ use super::Engine;
 use super::policy::Time;
 use event_listener::{Event, Listener};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 pub(super) struct Clock {
     start: Instant,
+    started_at: SystemTime,
     /// The first timer was set, or set to another time, or the engine is gone.
     changed: Arc<Event>,
     started: OnceLock<bool>,
@@ -22,9 +23,15 @@ impl Clock {
     pub(super) fn new() -> Self {
         Clock {
             start: Instant::now(),
+            started_at: SystemTime::now(),
             changed: Arc::default(),
             started: OnceLock::new(),
         }
+    }
+
+    /// When it began, by this machine's clock.
+    pub(super) fn started_at(&self) -> SystemTime {
+        self.started_at
     }
 
     pub(super) fn now(&self) -> Time {

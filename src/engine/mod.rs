@@ -5,13 +5,16 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod chronicle;
 mod clock;
 mod current;
 mod effects;
 mod flow;
+mod listen;
 mod policy;
 mod run;
 
+pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
@@ -22,6 +25,7 @@ pub(crate) use run::Run;
 use crate::job::FrozenJob;
 use crate::model::{Capacity, Error, ErrorKind, Result};
 use crate::sync::{Bell, lock};
+use chronicle::Chronicle;
 use clock::Clock;
 use event_listener::{Event, EventListener};
 use policy::Time;
@@ -35,6 +39,7 @@ pub(crate) struct Engine {
     clock: Clock,
     submitted: AtomicU64,
     bell: Bell,
+    chronicle: Chronicle,
     /// Something changed for those who carry out orders, or wait for the pool to empty.
     changed: Event,
 }
@@ -47,6 +52,7 @@ impl Engine {
             clock: Clock::new(),
             submitted: AtomicU64::new(0),
             bell: Bell::default(),
+            chronicle: Chronicle::default(),
             changed: Event::new(),
         })
     }
@@ -58,10 +64,11 @@ impl Engine {
 
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
-        let mut effects = Effects::at(self.now());
+        let mut effects = Effects::at(self.now(), &self.chronicle);
         let answer = {
             let mut policy = lock(&self.policy);
             let answer = ask(&mut policy, &mut effects);
+            effects.write_down(self);
             debug_assert!(
                 policy.is_consistent(),
                 "a transition left a state that can't be"

@@ -1,9 +1,10 @@
 //! One run of a job: its flow, what became of it, and the cold paths of its lanes.
 
 use super::Engine;
+use super::chronicle::{Fact, Log, Scribe, TaskSpan};
 use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
-use super::policy::{Failure, Ledger, RunRank, Time};
+use super::policy::{Charge, Failure, Ledger, RunRank, Time};
 use crate::job::Frozen;
 use crate::model::{Attempt, BoxError, Counts, Error, ErrorKind, Panic, TaskId, TaskState};
 use crate::sync::lock;
@@ -23,6 +24,7 @@ pub(crate) struct Run {
     locals: Locals,
     ended: AtomicBool,
     end: Event,
+    observed: AtomicBool,
 }
 
 impl Run {
@@ -36,7 +38,23 @@ impl Run {
             locals: Locals::default(),
             ended: AtomicBool::new(false),
             end: Event::new(),
+            observed: AtomicBool::new(false),
         }
+    }
+
+    /// Whether somebody listens. Changes under the engine's lock alone, with no lane at work in the gate.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn observe(&self, observed: bool) {
+        self.observed.store(observed, Ordering::Relaxed);
+    }
+
+    /// Who writes down what a lane does, if somebody listens.
+    pub(crate) fn scribe<'a>(&'a self, log: &'a Arc<Log>, charge: &Charge) -> Option<Scribe<'a>> {
+        self.is_observed()
+            .then(|| Scribe::new(self, log, charge.spot()))
     }
 
     pub(crate) fn flow(&self) -> &Flow {
@@ -272,6 +290,11 @@ impl Run {
         self.flow.job.units[node as usize].finish(&self.flow.values);
     }
 
+    fn note(&self, fact: Fact) {
+        let engine = &self.engine;
+        engine.chronicle().note(engine.now(), self.seq(), fact);
+    }
+
     fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
         self.engine.with(ask)
     }
@@ -294,8 +317,9 @@ impl Host for Run {
     fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool {
         self.ask(|policy, _| {
             lane.seen.set(self.flow.gate.signal());
+            let changed = lane.observed != self.is_observed();
             lane.recalled
-                .set(self.has_ended() || policy.wants_back(self));
+                .set(changed || self.has_ended() || policy.wants_back(self));
             let current =
                 !self.has_ended() && task.is_none_or(|task| self.ended_state(task).is_none());
             // Under the engine's lock nobody closes the gate, so this goes in.
@@ -374,5 +398,21 @@ impl Supervisor for Run {
 
     fn give_back(&self, items: Vec<Item>) {
         self.ask(|policy, effects| policy.give_back(self, items, effects));
+        if self.is_observed() {
+            self.engine.chronicle().call(|| self.engine.now());
+        }
+    }
+
+    fn is_observed(&self) -> bool {
+        self.is_observed()
+    }
+
+    fn note_succeeded(&self, tasks: Range<u32>) {
+        self.note(Fact::Succeeded(TaskSpan::of(tasks)));
+    }
+
+    fn note_ready(&self, tasks: Range<u32>, by: Option<TaskId>) {
+        let tasks = TaskSpan::of(tasks);
+        self.note(Fact::Ready { tasks, by });
     }
 }

@@ -66,7 +66,7 @@ impl Grant {
             let run = self.charge.run();
             if let Some(attempt) = run
                 .engine()
-                .with(|policy, effects| policy.begin(run, task, effects))
+                .with(|policy, effects| policy.begin(run, task, self.charge.spot(), effects))
             {
                 self.charge.set_task(task);
                 return Some(Lease {

@@ -14,7 +14,9 @@ pub use error::{BoxError, Error, ErrorKind, Result};
 pub use ids::TaskId;
 pub use name::Name;
 pub use node::{NodeSpec, Offer};
-pub use outcome::{Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, TaskState};
+pub use outcome::{
+    Attempt, AttemptEnd, Counts, Explanation, Panic, ProgressReport, Returned, TaskState,
+};
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
     Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,

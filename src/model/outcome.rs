@@ -92,6 +92,18 @@ impl Counts {
         self.succeeded + self.failed + self.skipped + self.cancelled
     }
 
+    /// Counts tasks that stand so.
+    pub(crate) fn add(&mut self, state: TaskState, tasks: u64) {
+        self.total += tasks;
+        match state {
+            TaskState::Succeeded => self.succeeded += tasks,
+            TaskState::Failed => self.failed += tasks,
+            TaskState::Skipped => self.skipped += tasks,
+            TaskState::Cancelled => self.cancelled += tasks,
+            TaskState::Waiting | TaskState::Ready | TaskState::Running => (),
+        }
+    }
+
     /// Tasks that have not ended: waiting, ready or running.
     pub fn unfinished(&self) -> u64 {
         self.total - self.ended()
@@ -120,12 +132,25 @@ pub enum AttemptEnd {
     Succeeded,
     /// With an error, a panic, or past its time limit.
     Failed(Error),
+    /// It was stopped, or no longer counted: its task was cancelled.
+    Cancelled,
     /// Without an outcome of its own.
     Returned(Returned),
 }
 
+/// How far a body says it is: see [`Context::report_progress`](crate::Context::report_progress).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProgressReport {
+    /// How much is done, from 0 to 1.
+    pub fraction: f64,
+    /// What the body has to say.
+    pub message: String,
+}
+
 /// Why an attempt came back without an outcome.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Returned {
     /// Its body was never called: it may be begun again as it was.

@@ -31,16 +31,24 @@ pub(crate) struct LanePass<'a> {
     pub(crate) seen: Cell<Signal>,
     /// The engine wants the lane to give back what it has not begun.
     pub(crate) recalled: Cell<bool>,
+    /// Somebody hears of what the lane does.
+    pub(crate) observed: bool,
 }
 
 impl<'a> LanePass<'a> {
     /// `seen` was learnt under the engine's lock, with the work that the lane was given.
-    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile, seen: Signal) -> Self {
+    pub(crate) fn new(
+        gate: &'a Gate,
+        turnstile: &'a Turnstile,
+        seen: Signal,
+        observed: bool,
+    ) -> Self {
         LanePass {
             gate,
             turnstile,
             seen: Cell::new(seen),
             recalled: Cell::new(false),
+            observed,
         }
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Kind {
     pub(crate) function: Option<&'static dyn AnyFunction>,
     /// Lanes leave it to the policy.
     pub(crate) queued: bool,
+    /// It is an array.
+    pub(crate) elements: bool,
 }
 
 /// Where outputs go, and how many want them.
@@ -380,7 +382,10 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<A, B, M>(&self.body)
+        Kind {
+            elements: true,
+            ..kind::<A, B, M>(&self.body)
+        }
     }
 }
 
@@ -434,6 +439,7 @@ fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
         asynchronous: B::ASYNCHRONOUS,
         function: body.function(),
         queued: false,
+        elements: false,
     }
 }
 

@@ -5,6 +5,7 @@
 //! except when the run's signal changed or something did not succeed.
 
 use super::shift::Shift;
+use super::witness::{Nobody, Witness};
 use super::{Flow, Item, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -32,6 +33,12 @@ pub(crate) trait Supervisor {
     fn finished(&self);
     /// Ready work that the lane will not begin.
     fn give_back(&self, items: Vec<Item>);
+    /// Whether somebody listens.
+    fn is_observed(&self) -> bool;
+    /// Tells whoever listens of tasks, by id, that have succeeded. May be called inside the gate.
+    fn note_succeeded(&self, tasks: Range<u32>);
+    /// As [`note_succeeded`](Self::note_succeeded), of tasks that are ready.
+    fn note_ready(&self, tasks: Range<u32>, by: Option<TaskId>);
 }
 
 /// A lane, as its own thread sees it. Made once a thread and used for run after run.
@@ -81,6 +88,11 @@ impl Progress {
         self.unreported.store(before + succeeded, Ordering::Relaxed);
     }
 
+    /// The elements of the piece that have succeeded and are not settled.
+    pub(super) fn unsettled(&self) -> Range<u32> {
+        self.settled.load(Ordering::Relaxed)..self.cursor.load(Ordering::Relaxed)
+    }
+
     /// Goes on with this element, as if nothing of the piece before it were left to settle.
     pub(super) fn skip_to(&self, element: u32) {
         self.settled.store(element, Ordering::Relaxed);
@@ -120,6 +132,7 @@ impl Lane {
         bell: &Bell,
         seen: Signal,
         items: impl IntoIterator<Item = Item>,
+        witness: Option<impl Witness>,
     ) {
         // What was quick in the run before says nothing about this one.
         self.grain.set(1);
@@ -131,7 +144,7 @@ impl Lane {
             }
             self.deque.push(item);
         }
-        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen);
+        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen, witness.is_some());
         let call = Call {
             host,
             values: &flow.values,
@@ -142,9 +155,10 @@ impl Lane {
             cursor: &self.shared.progress.cursor,
             end: &self.end,
         };
-        let shift = Shift::new(self, flow, call, engine, bell);
-        shift.run();
-        shift.report();
+        match witness {
+            None => Shift::new(self, flow, call, engine, bell, Nobody).run(),
+            Some(witness) => Shift::new(self, flow, call, engine, bell, witness).run(),
+        }
         flow.leave(&self.shared);
     }
 
@@ -213,15 +227,16 @@ impl LaneShared {
 
     /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
     /// array if that completed it.
-    pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
+    pub(crate) fn settle(&self, flow: &Flow, sink: &mut (impl Sink + ?Sized)) -> Option<usize> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
-        let done = self.progress.settled.load(Ordering::Relaxed)
-            ..self.progress.cursor.load(Ordering::Relaxed);
+        let done = self.progress.unsettled();
         if done.is_empty() {
             return None;
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
+        let first = flow.job.arrays[array].first;
+        sink.elements_succeeded(first + done.start..first + done.end);
         let completed = flow.elements_succeeded(array, done, sink);
         completed
             .then(|| flow.array_succeeded(array, sink))

@@ -14,6 +14,7 @@ mod bits;
 mod item;
 mod lane;
 mod shift;
+mod witness;
 mod word;
 
 use bits::Bits;
@@ -21,6 +22,7 @@ use word::Word;
 
 pub(crate) use item::{Item, Ready};
 pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use witness::Witness;
 
 use crate::graph::{SOLE, Successors};
 use crate::job::{ArrayPart, Frozen};
@@ -70,9 +72,15 @@ pub(crate) struct Nodes<'a> {
 }
 
 impl Nodes<'_> {
+    /// Whether it is a task that lanes start.
+    fn runs_on_lanes(&self, node: u32) -> bool {
+        let kind = self.units[node as usize].kind();
+        !kind.queued && !kind.elements
+    }
+
     /// A node has succeeded: what that makes ready goes to `sink`.
     #[inline]
-    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+    pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
         for &successor in self.successors.of(node) {
             let next = successor & !SOLE;
             if successor & SOLE != 0 || self.words[next as usize].arrive() {
@@ -92,6 +100,8 @@ pub(crate) trait Sink {
     }
     /// These elements are ready, of an array that only the policy starts.
     fn queue_elements(&mut self, elements: Range<u32>);
+    /// Elements, by number, have succeeded that a lane had run.
+    fn elements_succeeded(&mut self, _elements: Range<u32>) {}
 }
 
 impl Flow {
@@ -122,7 +132,7 @@ impl Flow {
     }
 
     /// A node has succeeded: what that makes ready goes to `sink`.
-    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+    pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
         self.nodes().fire(node, sink);
     }
 
@@ -137,14 +147,19 @@ impl Flow {
 
     /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
     /// array is done with it, which is so for one without elements.
-    pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
+    pub(crate) fn open(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
         part.len == 0 && self.word(part.node).is_pending()
     }
 
     /// One condition of each of these elements is met.
-    fn elements_advance(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+    fn elements_advance(
+        &self,
+        array: usize,
+        elements: Range<u32>,
+        sink: &mut (impl Sink + ?Sized),
+    ) {
         let Some(conditions) = &self.arrays[array].conditions else {
             return self.elements_ready(array, elements, sink);
         };
@@ -161,7 +176,7 @@ impl Flow {
         self.elements_ready(array, ready, sink);
     }
 
-    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut (impl Sink + ?Sized)) {
         let part = &self.job.arrays[array];
         let numbers = part.first + elements.start..part.first + elements.end;
         match numbers.is_empty() {
@@ -176,7 +191,7 @@ impl Flow {
         &self,
         array: usize,
         elements: Range<u32>,
-        sink: &mut impl Sink,
+        sink: &mut (impl Sink + ?Sized),
     ) -> bool {
         let state = &self.arrays[array];
         let count = elements.end - elements.start;
@@ -189,7 +204,7 @@ impl Flow {
     }
 
     /// All elements of an array have succeeded: it is a node that has.
-    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
+    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut (impl Sink + ?Sized)) {
         let node = self.job.arrays[array].node;
         self.word(node).succeed();
         self.fire(node, sink);
@@ -240,7 +255,7 @@ impl Flow {
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
     /// Returns the arrays which that completed, and whether no task is left. The caller holds the engine's lock; the gate
     /// stays shut until it gives the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<usize>, bool) {
+    pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<usize>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));

@@ -1,7 +1,9 @@
 //! Failed attempts: whether there is another, and when.
 
+use super::settle::attempt_ended;
 use super::timers::Alarm;
 use super::{Effects, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::model::settings::seed;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, Error, ErrorKind, Panic, Permanent, Returned, TaskId,
@@ -100,13 +102,15 @@ impl Policy {
             .on_attempt(attempt)
             .caused_by(failure.cause);
         let ended = effects.now.saturating_sub(run.submitted());
+        let end = AttemptEnd::Failed(error.clone());
+        effects.note(run, || attempt_ended(task, attempt, end.clone()));
         run.ledger().record(
             task,
             Attempt {
                 number: attempt,
                 started,
                 ended,
-                end: AttemptEnd::Failed(error.clone()),
+                end,
             },
         );
         if !(retryable && self.retry(run, task, attempt, effects)) {
@@ -139,6 +143,11 @@ impl Policy {
         }
         entry.retries.insert(task, retries);
         entry.attempts.insert(task, attempt);
+        effects.note(run, || Fact::RetryPlanned {
+            task,
+            attempt: attempt + 1,
+            at: ready,
+        });
         self.ready_at(run, task, ready, effects);
         true
     }
@@ -163,6 +172,10 @@ impl Policy {
 
     fn fail_for_good(&mut self, run: &Run, task: TaskId, error: Error, effects: &mut Effects) {
         run.ledger().fail(task, error.clone());
+        effects.note(run, || Fact::Failed {
+            task,
+            error: Box::new(error.clone()),
+        });
         self.end_task(run, task, TaskState::Failed, effects);
         let failed = run.ledger().failed;
         if !run.job().policy.bears(failed) {
@@ -171,7 +184,7 @@ impl Policy {
             let ended_by = Error::new(ErrorKind::TaskFailed, message)
                 .in_job(run.name())
                 .caused_by(error);
-            self.cancel_run(run, ended_by, effects);
+            self.stop_run(run, ended_by, Some(task), effects);
         }
     }
 
@@ -184,6 +197,9 @@ impl Policy {
         why: Returned,
         effects: &mut Effects,
     ) {
+        effects.note(run, || {
+            attempt_ended(task, attempt, AttemptEnd::Returned(why))
+        });
         let Some(entry) = self.entry(run) else { return };
         if why == Returned::NotBegun {
             return self.enqueue(run, task, effects);

@@ -4,7 +4,8 @@ use super::super::flow::{Ready, Sink};
 use super::placing::RunKey;
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
-use crate::model::TaskId;
+use crate::engine::chronicle::TaskSpan;
+use crate::model::{ELEMENT, TaskId};
 use event_listener::Event;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -73,6 +74,9 @@ pub(super) struct Entry {
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
+    /// While somebody listens: what lanes have run and the engine has settled, and what they start and is now ready.
+    pub(super) succeeded: Vec<TaskSpan>,
+    pub(super) readied: Vec<TaskSpan>,
     /// The current attempt of each task that an executor has been given one by one.
     pub(super) leased: HashMap<TaskId, LeaseState>,
     /// Tasks that are not ready before a time.
@@ -99,6 +103,8 @@ impl Entry {
             stale: false,
             opened: Vec::new(),
             reached: Vec::new(),
+            succeeded: Vec::new(),
+            readied: Vec::new(),
             leased: HashMap::new(),
             delayed: HashMap::new(),
             retries: HashMap::new(),
@@ -107,6 +113,21 @@ impl Entry {
             first_starts: HashMap::new(),
             timers: Vec::new(),
             watchers: HashMap::new(),
+        }
+    }
+
+    /// The tasks that an item makes ready, for those who listen.
+    fn heard(&self, item: Item) -> Option<TaskSpan> {
+        if !self.run.is_observed() {
+            return None;
+        }
+        match item.ready() {
+            Ready::Node(node) if self.run.job().is_array(node) => None,
+            Ready::Node(node) => Some(TaskId(node).into()),
+            Ready::Elements(numbers) => {
+                Some(TaskSpan::of(numbers.start | ELEMENT..numbers.end | ELEMENT))
+            }
+            Ready::Sources(_) => None,
         }
     }
 
@@ -171,11 +192,22 @@ impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
             Ready::Node(node) if self.run.job().is_queued(node) => self.reached.push(node),
-            _ => self.ready.push_back(item),
+            _ => {
+                self.readied.extend(self.heard(item));
+                self.ready.push_back(item);
+            }
         }
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {
         self.opened.push(elements);
+    }
+
+    fn elements_succeeded(&mut self, elements: Range<u32>) {
+        if self.run.is_observed() {
+            self.succeeded.push(TaskSpan::of(
+                elements.start | ELEMENT..elements.end | ELEMENT,
+            ));
+        }
     }
 }

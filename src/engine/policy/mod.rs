@@ -11,8 +11,10 @@ mod entry;
 mod explain;
 mod ledger;
 mod limits;
+mod listen;
 mod node;
 mod order;
+mod places;
 mod placing;
 mod queue;
 mod refuse;
@@ -31,6 +33,7 @@ pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
 
+use super::chronicle::Fact;
 use super::{Effects, Item, Run};
 use crate::model::{Capacity, Result};
 use charge::Charges;
@@ -73,6 +76,8 @@ impl Policy {
         self.refuse_too_large(run.job(), offered)?;
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
+        run.observe(effects.hears_pool);
+        effects.note(run, || Fact::RunSubmitted(run.flow().job.clone()));
         self.queue_sources(run, effects);
         self.set_run_timers(run, effects);
         // Lanes of less urgent runs are asked to look: see `wants_back`.
@@ -182,6 +187,7 @@ impl Policy {
             self.limits.forget(group);
         }
         entry.run.mark_ended();
+        effects.note(run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
         effects.notify.extend(entry.watchers.into_values());

@@ -3,6 +3,7 @@
 use super::attempts::Failure;
 use super::entry::LeaseState;
 use super::{Effects, Policy, Run};
+use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::graph::node_of;
 use crate::model::{Attempt, AttemptEnd, BoxError, Returned, TaskId, TaskSettings, TaskState};
 use event_listener::EventListener;
@@ -81,7 +82,10 @@ impl Policy {
                 );
             }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
-            Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
+            Ended::Cancelled => {
+                effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Cancelled));
+                self.end_task(run, task, TaskState::Cancelled, effects);
+            }
             Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
         }
         effects.wake = true;
@@ -103,6 +107,8 @@ impl Policy {
     }
 
     fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {
+        let attempt = lease.attempt;
+        effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Succeeded));
         if lease.attempt > 1 {
             let since = |time: Duration| time.saturating_sub(run.submitted());
             let (started, ended) = (Some(since(lease.started)), since(effects.now));
@@ -152,7 +158,7 @@ impl Policy {
         let mut walk = Walk::new(run);
         walk.end(task, state);
         walk.skip_dependents();
-        let ended = walk.counted();
+        let ended = walk.counted(effects);
         self.notify_ended(run, effects);
         self.report(run, ended, effects);
     }
@@ -196,6 +202,8 @@ pub(super) struct Walk<'a> {
     run: &'a Run,
     lost: Vec<Lost>,
     failed_or_other: [u64; 3],
+    /// What was ended, for those who listen.
+    facts: Vec<Fact>,
 }
 
 impl<'a> Walk<'a> {
@@ -204,43 +212,54 @@ impl<'a> Walk<'a> {
             run,
             lost: Vec::new(),
             failed_or_other: [0; 3],
+            facts: Vec::new(),
         }
     }
 
     /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
     pub(super) fn end(&mut self, task: TaskId, state: TaskState) {
+        self.end_for(task, state, task);
+    }
+
+    /// As [`end`](Self::end), since `by` did not succeed.
+    fn end_for(&mut self, task: TaskId, state: TaskState, by: TaskId) {
         let Some((node, index)) = self.run.job().locate(task) else {
             return;
         };
         match self.run.job().array_of_node(node) {
-            None => self.end_node(node, state),
-            Some(array) if task.is_element() => self.end_elements(array, index..index + 1, state),
-            Some(array) => self.end_elements(array, 0..self.run.job().arrays[array].len, state),
+            None => self.end_node(node, state, by),
+            Some(array) if task.is_element() => {
+                self.end_elements(array, index..index + 1, state, by);
+            }
+            Some(array) => self.end_elements(array, 0..self.run.job().arrays[array].len, state, by),
         }
     }
 
-    fn end_node(&mut self, node: u32, state: TaskState) {
+    fn end_node(&mut self, node: u32, state: TaskState, by: TaskId) {
         let word = self.run.flow().word(node);
         if word.is_pending() {
             word.end(state);
-            self.count(state, 1);
+            self.count(TaskId(node).into(), state, by);
             self.lost.push(Lost::Node(node));
         }
     }
 
     /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
-    fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
+    fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState, by: TaskId) {
         let flow = self.run.flow();
         let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
         if pending.is_empty() && !elements.is_empty() {
             return;
         }
+        let part = &self.run.job().arrays[array];
         for range in pending {
             flow.array(array).end(range.clone(), state);
-            self.count(state, u64::from(range.end - range.start));
+            let first = TaskId::element(part.first + range.start);
+            let count = range.end - range.start;
+            self.count(TaskSpan { first, count }, state, by);
             self.lost.push(Lost::Elements(array, range));
         }
-        let node = self.run.job().arrays[array].node;
+        let node = part.node;
         if flow.word(node).is_pending() {
             flow.word(node).end(state);
             self.lost.push(Lost::Node(node));
@@ -249,13 +268,15 @@ impl<'a> Walk<'a> {
 
     /// Ends everything that depends on what was ended so far.
     pub(super) fn skip_dependents(&mut self) {
+        let job = self.run.job();
         while let Some(lost) = self.lost.pop() {
             match lost {
                 Lost::Node(node) => self.skip_successors(node),
                 Lost::Elements(array, range) => {
-                    let job = self.run.job();
-                    job.arrays[array].each_to.iter().for_each(|&to| {
-                        self.end_elements(to as usize, range.clone(), TaskState::Skipped);
+                    let part = &job.arrays[array];
+                    let by = TaskId::element(part.first + range.start);
+                    part.each_to.iter().for_each(|&to| {
+                        self.end_elements(to as usize, range.clone(), TaskState::Skipped, by);
                     });
                 }
             }
@@ -265,12 +286,14 @@ impl<'a> Walk<'a> {
     fn skip_successors(&mut self, node: u32) {
         let job = self.run.job();
         for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
-            self.end(TaskId(next), TaskState::Skipped);
+            self.end_for(TaskId(next), TaskState::Skipped, TaskId(node));
         }
     }
 
     /// Enters what was ended in the ledger, and says how much.
-    pub(super) fn counted(self) -> u64 {
+    pub(super) fn counted(self, effects: &mut Effects) -> u64 {
+        let facts = self.facts.into_iter();
+        facts.for_each(|fact| effects.note(self.run, || fact));
         let [failed, skipped, cancelled] = self.failed_or_other;
         let mut ledger = self.run.ledger();
         ledger.skipped += skipped;
@@ -278,14 +301,35 @@ impl<'a> Walk<'a> {
         failed + skipped + cancelled
     }
 
-    fn count(&mut self, state: TaskState, tasks: u64) {
+    fn count(&mut self, tasks: TaskSpan, state: TaskState, by: TaskId) {
         let at = match state {
             TaskState::Failed => 0,
             TaskState::Skipped => 1,
             _ => 2,
         };
-        self.failed_or_other[at] += tasks;
+        self.failed_or_other[at] += u64::from(tasks.count);
+        if self.run.is_observed() {
+            self.tell(tasks, state, by);
+        }
     }
+
+    /// A failure has been told of with its error.
+    fn tell(&mut self, tasks: TaskSpan, state: TaskState, by: TaskId) {
+        match state {
+            TaskState::Failed => (),
+            TaskState::Cancelled => match self.facts.last_mut() {
+                Some(Fact::Cancelled(last)) if last.is_before(tasks) => last.count += tasks.count,
+                _ => self.facts.push(Fact::Cancelled(tasks)),
+            },
+            _ => self.facts.push(Fact::Skipped { tasks, by }),
+        }
+    }
+}
+
+/// The end of an attempt that was leased.
+pub(super) fn attempt_ended(task: TaskId, attempt: u32, end: AttemptEnd) -> Fact {
+    let end = Box::new(end);
+    Fact::AttemptEnded { task, attempt, end }
 }
 
 impl Policy {

@@ -7,6 +7,7 @@ use super::placing::{NodeKey, Placed, Position, Room};
 use super::queue::Place;
 use super::timers::Alarm;
 use super::{Effects, Item, Policy, Run, RunRank};
+use crate::engine::chronicle::{Fact, Spot};
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
 use std::sync::Arc;
@@ -146,7 +147,13 @@ impl Policy {
     }
 
     /// Begins an attempt, unless the task has ended meanwhile.
-    pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
+    pub(crate) fn begin(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        spot: Spot,
+        effects: &mut Effects,
+    ) -> Option<u32> {
         let settings = run.job().settings_of(task);
         let entry = self
             .runs
@@ -160,7 +167,13 @@ impl Policy {
         if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now);
         }
-        Some(entry.lease(task, effects.now, timer))
+        let attempt = entry.lease(task, effects.now, timer);
+        effects.note(run, || Fact::Started {
+            task,
+            attempt,
+            spot,
+        });
+        Some(attempt)
     }
 
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
