@@ -9,6 +9,8 @@
 )]
 #![doc = include_str!("crate.md")]
 
+#[cfg(all(feature = "command", target_os = "linux"))]
+mod agent;
 mod engine;
 pub mod executor;
 mod graph;
@@ -18,6 +20,8 @@ mod observe;
 mod pool;
 mod run;
 mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod work;
 
 pub use executor::Executor;
@@ -35,6 +39,12 @@ pub use observe::{
     Event, EventId, EventKind, Events, NodeId, NodeSnapshot, RunId, RunName, RunSnapshot, Snapshot,
     TaskStates, Update,
 };
+#[cfg(feature = "command")]
+pub use model::{
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, ExitCode,
+    FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
+    Straggler, Stragglers, UploadError, Usage,
+};
 pub use petgraph;
 pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Waiting};
@@ -43,6 +53,9 @@ pub use work::{
     Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,
     asynchronous, fallible,
 };
+
+#[cfg(feature = "command")]
+pub use work::{Commanded, command};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

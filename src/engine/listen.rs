@@ -16,9 +16,22 @@ impl Engine {
         self.clock.started_at()
     }
 
+    #[cfg(not(feature = "testing"))]
+    fn is_by_hand(&self) -> bool {
+        false
+    }
+
+    /// Whether no thread has the pool go on.
+    #[cfg(feature = "testing")]
+    fn is_by_hand(&self) -> bool {
+        self.clock.is_by_hand()
+    }
+
     /// Adds a listener: to one run, or to everything.
     pub(crate) fn add_listener(&self, run: Option<&Arc<Run>>) -> u64 {
-        self.chronicle.open_desk(&self.me);
+        if !self.is_by_hand() {
+            self.chronicle.open_desk(&self.me);
+        }
         let scope = run.map_or(Scope::Pool, |run| Scope::Run(run.seq()));
         let (listener, aftermath, _openings) = self.with(|policy, effects| {
             let openings = policy.open(run, effects);

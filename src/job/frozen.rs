@@ -1,5 +1,7 @@
 //! A job in the form in which it is run.
 
+use super::distinct::DistinctSettings;
+use super::settings::QueuedNodes;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
 use crate::model::Offer;
 use crate::model::{
@@ -55,9 +57,13 @@ pub(crate) struct Frozen {
     pub(crate) max_parallel_tasks: Option<u32>,
     /// Of tasks without settings of their own.
     pub(crate) defaults: TaskSettings,
-    pub(crate) settings: HashMap<u32, TaskSettings>,
-    /// The policy starts some of the tasks.
-    pub(crate) queued: bool,
+    pub(crate) settings: DistinctSettings,
+    pub(crate) queued: QueuedNodes,
+    /// Nodes whose bodies wait, in order.
+    pub(crate) asynchronous: Vec<u32>,
+    /// Of commands that set nothing themselves.
+    #[cfg(feature = "command")]
+    pub(crate) command_settings: crate::model::CommandSettings,
     /// Of each distinct request for resources, the first node that makes it.
     pub(crate) requests: Vec<u32>,
     /// Made when first asked for.
@@ -285,13 +291,15 @@ impl Frozen {
             Kind {
                 function: Some(_), ..
             } if offer.functions => None,
+            Kind { command: true, .. } => (!offer.commands)
+                .then_some("is a command, which this pool's executor can't run: it may need Linux"),
             _ if offer.closures => None,
             Kind {
                 function: Some(_), ..
             } => Some("is a function, which this pool's executor can't run"),
             _ => Some("is a closure, which can't leave this process; use a `Function`"),
         };
-        if offer.closures && offer.asynchronous && offer.functions {
+        if offer.closures && offer.asynchronous && offer.functions && offer.commands {
             return None;
         }
         self.units

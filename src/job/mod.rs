@@ -1,6 +1,9 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
 mod build;
+#[cfg(feature = "command")]
+mod command;
+mod distinct;
 mod freeze;
 mod frozen;
 mod settings;
@@ -11,3 +14,4 @@ pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use settings::QueuedNodes;

@@ -40,7 +40,7 @@ impl Desk {
     #[inline]
     pub(super) fn call(&self) -> bool {
         self.shared.call();
-        self.started.get() != Some(&false)
+        self.started.get() == Some(&true)
     }
 }
 
