@@ -31,13 +31,9 @@ pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
-    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, ProgressReport, Resources, Result, RetryIf, Returned, TaskId, TaskOrder,
-    TaskSettings, TaskState,
-};
-pub use observe::{
-    Event, EventId, EventKind, Events, NodeId, NodeSnapshot, RunId, RunName, RunSnapshot, Snapshot,
-    TaskStates, Update,
+    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, Fraction, IntoAmount, MaxRetries,
+    Name, Panic, Permanent, ProgressReport, Resources, Result, RetryIf, Returned, TaskId,
+    TaskOrder, TaskSettings, TaskState,
 };
 #[cfg(feature = "command")]
 pub use model::{
@@ -45,6 +41,12 @@ pub use model::{
     FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
     Straggler, Stragglers, UploadError, Usage,
 };
+pub use observe::{
+    ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,
+    RunName, RunSnapshot, Snapshot, Story, Summary, TaskStates, Update,
+};
+#[cfg(feature = "progress")]
+pub use observe::{ProgressView, ShownProgress};
 pub use petgraph;
 pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Waiting};

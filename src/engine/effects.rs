@@ -2,7 +2,8 @@
 
 use super::chronicle::{Chronicle, Fact, Record};
 use super::policy::{ReadyTasks, Time};
-use super::{Engine, Run};
+use super::{Engine, Run, trace};
+use crate::model::Error;
 use event_listener::Event;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub(crate) struct Effects {
     has_audience: bool,
     /// What has happened, for those who listen.
     records: Vec<Record>,
+    /// Tasks that have failed for good: to be logged.
+    pub(crate) failed: Vec<Error>,
     recorded: bool,
 }
 
@@ -83,6 +86,7 @@ impl Effects {
         }
         self.notify.iter().for_each(|event| notify(event));
         self.ended.iter().for_each(|run| run.announce_end());
+        self.failed.iter().for_each(trace::failed);
         if self.recorded {
             engine.chronicle.call(|| engine.now());
         }

@@ -15,6 +15,7 @@ mod hand;
 mod listen;
 mod policy;
 mod run;
+mod trace;
 
 pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};

@@ -244,8 +244,12 @@ impl Lease {
 
     /// Starts the body: one that waits goes on in the future that is returned, one that is a command is run by `launcher`.
     pub(crate) fn start(&self, launcher: Option<&dyn Launcher>) -> Started {
-        match catch_unwind(AssertUnwindSafe(|| self.call(launcher))) {
-            Ok(Step::Later(later)) => Started::Later(later),
+        let span = self.charge.run().attempt_span(self.task, self.attempt);
+        let inside = span.enter();
+        let step = catch_unwind(AssertUnwindSafe(|| self.call(launcher)));
+        drop(inside);
+        match step {
+            Ok(Step::Later(later)) => Started::Later(span.around(later)),
             Ok(Step::Failed(cause)) => Started::Ended(Outcome::Failed(cause)),
             Ok(Step::Stale) => Started::Ended(Outcome::Cancelled),
             Ok(Step::Done { .. } | Step::Open | Step::Queue) => Started::Ended(Outcome::Succeeded),

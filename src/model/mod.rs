@@ -23,7 +23,7 @@ pub use ids::TaskId;
 pub use name::Name;
 pub use node::{NodeSpec, Offer};
 pub use outcome::{
-    Attempt, AttemptEnd, Counts, Explanation, Panic, ProgressReport, Returned, TaskState,
+    Attempt, AttemptEnd, Counts, Explanation, Fraction, Panic, ProgressReport, Returned, TaskState,
 };
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{

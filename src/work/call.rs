@@ -3,7 +3,7 @@
 use super::Context;
 use super::context::Locals;
 use super::values::Values;
-use crate::model::{Panic, TaskId};
+use crate::model::{Panic, ProgressReport, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Gate, Signal, Turnstile};
 use std::cell::Cell;
@@ -77,6 +77,9 @@ pub(crate) trait Host: Send + Sync {
 
     /// Whether the outcome will be thrown away: of the attempt that was leased, or of a lane's.
     fn is_cancelled(&self, task: TaskId, leased: Option<u32>) -> bool;
+
+    /// A body says how far it is.
+    fn report_progress(&self, task: TaskId, attempt: u32, report: ProgressReport);
 
     /// The job's name.
     fn job_name(&self) -> &str;

@@ -9,6 +9,7 @@
 mod attach;
 mod events;
 mod lag;
+mod progress;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 

@@ -4,6 +4,7 @@ use super::fact::{Fact, Record, Spot, TaskSpan};
 use super::log::Log;
 use super::nanoseconds;
 use crate::engine::flow::Witness;
+use crate::engine::trace::Inside;
 use crate::engine::{Engine, Run};
 use crate::model::TaskId;
 use std::cell::{Cell, RefCell};
@@ -14,8 +15,9 @@ use std::sync::Arc;
 /// starts when the first has ended.
 pub(crate) struct Scribe<'a> {
     engine: &'a Engine,
-    log: &'a Log,
-    run: u64,
+    run: &'a Run,
+    /// None where there is nothing to write, but spans to enter.
+    log: Option<&'a Log>,
     spot: Spot,
     aside: RefCell<Vec<Fact>>,
     /// When the last body ended, if the next one starts at once.
@@ -25,11 +27,12 @@ pub(crate) struct Scribe<'a> {
 impl<'a> Scribe<'a> {
     pub(crate) fn new(run: &'a Run, log: &'a Arc<Log>, spot: Spot) -> Self {
         let engine = run.engine();
-        engine.chronicle().add(log);
+        let log = run.is_observed().then_some(log);
+        log.into_iter().for_each(|log| engine.chronicle().add(log));
         Scribe {
             engine,
-            log,
-            run: run.seq(),
+            run,
+            log: log.map(|log| &**log),
             spot,
             aside: RefCell::default(),
             at: Cell::new(None),
@@ -37,16 +40,20 @@ impl<'a> Scribe<'a> {
     }
 
     fn put_aside(&self, fact: Fact) {
+        if self.log.is_none() {
+            return;
+        }
         self.aside.borrow_mut().push(fact);
     }
 
     /// Writes what was put aside, and `last`. Returns whether the log is too long.
     fn write(&self, last: Option<Fact>) -> bool {
+        let Some(log) = self.log else { return false };
         let at = self.at.take().unwrap_or_else(|| self.now());
         let mut aside = self.aside.borrow_mut();
         let facts = aside.drain(..).chain(last);
-        let run = self.run;
-        self.log.write(facts.map(|fact| Record { at, run, fact }))
+        let run = self.run.seq();
+        log.write(facts.map(|fact| Record { at, run, fact }))
     }
 
     fn now(&self) -> u64 {
@@ -55,8 +62,14 @@ impl<'a> Scribe<'a> {
 }
 
 impl Witness for Scribe<'_> {
+    type Inside = Inside;
+
+    fn writes(&self) -> bool {
+        self.log.is_some()
+    }
+
     #[inline]
-    fn started(&self, task: TaskId) {
+    fn started(&self, task: TaskId) -> Inside {
         let (attempt, spot) = (1, self.spot);
         let full = self.write(Some(Fact::Started {
             task,
@@ -68,6 +81,7 @@ impl Witness for Scribe<'_> {
         if full {
             chronicle.enter(self.engine.now());
         }
+        self.run.attempt_span(task, attempt).enter()
     }
 
     #[inline]

@@ -144,7 +144,8 @@ impl Lane {
             }
             self.deque.push(item);
         }
-        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen, witness.is_some());
+        let observed = witness.as_ref().is_some_and(Witness::writes);
+        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen, observed);
         let call = Call {
             host,
             values: &flow.values,

@@ -247,6 +247,11 @@ impl Flow {
         read(&self.crew).iter().any(|lane| lane.task() == task)
     }
 
+    /// How many lanes work on the run.
+    pub(crate) fn lanes_at_work(&self) -> u64 {
+        read(&self.crew).len() as u64
+    }
+
     /// Whether some lane has more than it is running.
     pub(crate) fn has_surplus(&self) -> bool {
         read(&self.crew).iter().any(|lane| lane.has_surplus())
@@ -313,6 +318,16 @@ impl ArrayFlow {
             () if among(&self.skipped) => Some(TaskState::Skipped),
             () => Some(TaskState::Cancelled),
         }
+    }
+
+    /// How many elements have succeeded, failed, been skipped and been cancelled.
+    pub(crate) fn ended_counts(&self) -> [u64; 4] {
+        let count = |bits: &OnceLock<Bits>| bits.get().map_or(0, Bits::count);
+        let (succeeded, failed) = (self.succeeded.count(), count(&self.failed));
+        let skipped = count(&self.skipped);
+        let others = succeeded + failed + skipped;
+        let cancelled = self.ended.count().saturating_sub(others);
+        [succeeded, failed, skipped, cancelled]
     }
 
     /// The engine ends elements that have not ended: failed, skipped or cancelled.

@@ -198,10 +198,11 @@ impl<'a, W: Witness> Shift<'a, W> {
         }
         self.progress.first.store(node, Ordering::Relaxed);
         let unit = &self.nodes.units[node as usize];
-        if W::ATTENTIVE && self.nodes.runs_on_lanes(node) {
-            self.witness.started(TaskId(node));
-        }
-        match unit.call(&self.call) {
+        let told = W::ATTENTIVE && self.nodes.runs_on_lanes(node);
+        let inside = told.then(|| self.witness.started(TaskId(node)));
+        let step = unit.call(&self.call);
+        drop(inside);
+        match step {
             Step::Done { release } if self.is_recalled() => self.last_node(node, release),
             Step::Done { release } => {
                 self.node_succeeded(node, release, &self.witness);
@@ -329,8 +330,10 @@ impl<'a, W: Witness> Shift<'a, W> {
             return;
         }
         let task = self.call.task();
-        self.witness.started(task);
-        if self.span(array) {
+        let inside = self.witness.started(task);
+        let succeeded = self.span(array);
+        drop(inside);
+        if succeeded {
             self.witness.succeeded(task.0..task.0 + 1);
             self.witness.publish();
         }

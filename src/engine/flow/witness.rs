@@ -8,8 +8,14 @@ use std::ops::Range;
 pub(crate) trait Witness {
     /// Whether there is anything to tell it.
     const ATTENTIVE: bool = true;
+    /// Whether what it is told is written down.
+    fn writes(&self) -> bool {
+        Self::ATTENTIVE
+    }
+    /// What is held while a body runs.
+    type Inside;
     /// The body is about to be called. The lane is outside the gate.
-    fn started(&self, task: TaskId);
+    fn started(&self, task: TaskId) -> Self::Inside;
     /// These have succeeded.
     fn succeeded(&self, tasks: Range<u32>);
     /// These elements were settled. Those that ran under this witness have been told of.
@@ -27,6 +33,7 @@ pub(super) struct Nobody;
 
 impl Witness for Nobody {
     const ATTENTIVE: bool = false;
+    type Inside = ();
     #[inline(always)]
     fn started(&self, _: TaskId) {}
     #[inline(always)]
@@ -43,6 +50,8 @@ impl Witness for Nobody {
 pub(super) struct Late<'a>(pub(super) &'a dyn Supervisor);
 
 impl Witness for Late<'_> {
+    type Inside = ();
+
     fn started(&self, _: TaskId) {}
 
     fn succeeded(&self, tasks: Range<u32>) {

@@ -189,6 +189,7 @@ impl Policy {
             task,
             error: Box::new(error.clone()),
         });
+        effects.failed.push(error.clone());
         self.end_task(run, task, TaskState::Failed, effects);
         let failed = run.ledger().failed;
         if !run.job().policy.bears(failed) {
@@ -264,6 +265,9 @@ impl Policy {
             Alarm::TimeLimit(rank, task, attempt) => self.with_run(rank, |policy, run| {
                 policy.time_out(run, task, attempt, effects);
             }),
+            Alarm::Stalled(rank, task, attempt) => self.with_run(rank, |policy, run| {
+                policy.look_for_stall(run, task, attempt, effects);
+            }),
             Alarm::Deadline(rank, task) => self.with_run(rank, |policy, run| {
                 policy.miss_deadline(run, task, effects);
             }),
@@ -322,7 +326,7 @@ impl Policy {
         let key = entry.key(task, attempt);
         self.timers.clear_all(delay);
         if let Some(lease) = lease {
-            self.timers.clear_all(lease.timer);
+            self.timers.clear_all(lease.timers());
             self.order(super::Order::Stop(key), effects);
         }
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();

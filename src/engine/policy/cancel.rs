@@ -125,7 +125,7 @@ impl Policy {
             });
         }
         self.timers
-            .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
+            .clear_all(ended.into_iter().flat_map(|(_, lease)| lease.timers()));
         self.timers
             .clear_all(delayed.into_iter().map(|(_, timer)| timer));
         effects.changed |= !keys.is_empty();

@@ -58,8 +58,18 @@ pub(super) struct LeaseState {
     pub(super) started: Time,
     /// Of its time limit.
     pub(super) timer: Option<TimerKey>,
+    /// When it was last heard of, and the timer of its next being heard of.
+    pub(super) heard: Time,
+    pub(super) watch: Option<TimerKey>,
     /// Its output has been stored: only then can it have succeeded.
     pub(super) stored: bool,
+}
+
+impl LeaseState {
+    /// The timers that were set for it.
+    pub(super) fn timers(&self) -> impl Iterator<Item = TimerKey> + use<> {
+        self.timer.into_iter().chain(self.watch)
+    }
 }
 
 /// A run that has not ended.
@@ -158,6 +168,8 @@ impl Entry {
                 attempt,
                 started,
                 timer,
+                heard: started,
+                watch: None,
                 stored: false,
             },
         );
@@ -170,7 +182,7 @@ impl Entry {
 
     /// Every timer that was set for the run.
     pub(super) fn all_timers(&self) -> impl Iterator<Item = TimerKey> + '_ {
-        let leases = self.leased.values().filter_map(|lease| lease.timer);
+        let leases = self.leased.values().flat_map(|lease| lease.timers());
         leases
             .chain(self.delayed.values().copied())
             .chain(self.timers.iter().copied())

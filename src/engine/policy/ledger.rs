@@ -1,6 +1,6 @@
 //! What became of a run's tasks, other than success.
 
-use crate::model::{Attempt, Error, TaskId};
+use crate::model::{Attempt, AttemptEnd, Error, TaskId};
 use rustc_hash::FxHashMap;
 
 /// Counts and causes. Successes are the flow's.
@@ -35,6 +35,13 @@ impl Ledger {
             .into_values()
             .flatten()
             .collect()
+    }
+
+    /// How many attempts on record did not succeed.
+    pub(crate) fn unsuccessful_attempts(&self) -> u64 {
+        let attempts = self.attempts.values().flatten();
+        let failed = attempts.filter(|attempt| !matches!(attempt.end, AttemptEnd::Succeeded));
+        failed.count() as u64
     }
 
     pub(crate) fn attempts_of(&self, task: TaskId) -> Vec<Attempt> {

@@ -19,6 +19,7 @@ mod placing;
 mod queue;
 mod refuse;
 mod settle;
+mod stall;
 mod take;
 mod timers;
 
@@ -186,7 +187,7 @@ impl Policy {
             effects.unplaced.extend(self.placing.remove_run(group));
             self.limits.forget(group);
         }
-        entry.run.mark_ended();
+        entry.run.mark_ended(effects.now);
         effects.note(run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();

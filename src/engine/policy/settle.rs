@@ -66,7 +66,7 @@ impl Policy {
         let Some(lease) = current.and_then(|entry| entry.leased.remove(&task)) else {
             return;
         };
-        self.timers.clear_all(lease.timer);
+        self.timers.clear_all(lease.timers());
         let started = Some(lease.started.saturating_sub(run.submitted()));
         match ended {
             Ended::Succeeded if lease.stored => self.succeed(run, task, &lease, effects),

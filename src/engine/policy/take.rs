@@ -168,6 +168,13 @@ impl Policy {
             entry.first_starts.entry(task).or_insert(effects.now);
         }
         let attempt = entry.lease(task, effects.now, timer);
+        let watch = self.watch_progress(run, task, attempt, effects.now, effects);
+        if let Some(lease) = self
+            .entry(run)
+            .and_then(|entry| entry.leased.get_mut(&task))
+        {
+            lease.watch = watch;
+        }
         effects.note(run, || Fact::Started {
             task,
             attempt,
@@ -203,6 +210,11 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         entry.ready.extend(tasks.into_iter().map(Item::task));
         effects.wake = true;
+    }
+
+    /// How many of a run's attempts an executor has been given one by one.
+    pub(crate) fn leases_of(&mut self, run: &Run) -> u64 {
+        self.entry(run).map_or(0, |entry| entry.leased.len() as u64)
     }
 
     pub(crate) fn is_leased(&mut self, run: &Run, task: TaskId) -> bool {

@@ -32,6 +32,7 @@ pub struct TaskSettings {
     pub(crate) priority: Option<i32>,
     pub(crate) resources: Option<Resources>,
     pub(crate) max_parallel: Option<u32>,
+    pub(crate) stalled_after: Option<Duration>,
 }
 
 impl TaskSettings {
@@ -112,6 +113,14 @@ impl TaskSettings {
         self
     }
 
+    /// An attempt of which nothing is heard for so long is told of as [stalled](crate::EventKind::AttemptStalled), and
+    /// [`Run::explain`](crate::Run::explain) says so. It runs on; a [time limit](Self::time_limit) would end it. What is
+    /// heard is [`Context::report_progress`](crate::Context::report_progress). Default: never.
+    pub fn stalled_after(mut self, silence: Duration) -> Self {
+        self.stalled_after = Some(silence);
+        self
+    }
+
     /// What is not set, from `defaults`.
     pub(crate) fn or(self, defaults: &TaskSettings) -> Self {
         TaskSettings {
@@ -125,6 +134,7 @@ impl TaskSettings {
             priority: self.priority.or(defaults.priority),
             resources: self.resources.or_else(|| defaults.resources.clone()),
             max_parallel: self.max_parallel.or(defaults.max_parallel),
+            stalled_after: self.stalled_after.or(defaults.stalled_after),
         }
     }
 
@@ -135,6 +145,7 @@ impl TaskSettings {
             && self.start_after.is_none()
             && self.deadline.is_none()
             && self.max_parallel.is_none()
+            && self.stalled_after.is_none()
     }
 
     /// Whether the task has a say in the order of its job: then no other may jump it.
