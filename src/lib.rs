@@ -31,15 +31,16 @@ pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
-    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, Fraction, IntoAmount, MaxRetries,
-    Name, Panic, Permanent, ProgressReport, Resources, Result, RetryIf, Returned, TaskId,
-    TaskOrder, TaskSettings, TaskState,
+    DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
+    ExitOptions, Explanation, FailurePolicy, FileUploadError, Fraction, IntoAmount, JobAction,
+    MaxRetries, Name, OnTaskFailure, Panic, Permanent, PreProcessingError, ProgressReport,
+    Resources, Result, RetryIf, Returned, RunState, TaskCounters, TaskId, TaskOrder, TaskSettings,
+    TaskState,
 };
 #[cfg(feature = "command")]
 pub use model::{
-    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, ExitCode,
-    FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
-    Straggler, Stragglers, UploadError, Usage,
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
 };
 pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,

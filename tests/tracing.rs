@@ -77,7 +77,7 @@ impl Subscriber for Kept {
     }
 
     fn exit(&self, _: &Id) {
-        INSIDE.with_borrow_mut(|inside| drop(inside.pop()));
+        INSIDE.with_borrow_mut(|inside| inside.truncate(inside.len().saturating_sub(1)));
     }
 
     fn try_close(&self, id: Id) -> bool {

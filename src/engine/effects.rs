@@ -1,7 +1,7 @@
 //! What the policy decided and others must carry out, once its lock is free.
 
 use super::chronicle::{Chronicle, Fact, Record};
-use super::policy::{ReadyTasks, Time};
+use super::policy::{Charge, ReadyTasks, Time};
 use super::{Engine, Run, trace};
 use crate::model::Error;
 use event_listener::Event;
@@ -24,6 +24,10 @@ pub(crate) struct Effects {
     pub(crate) notify: Vec<Arc<Event>>,
     /// Runs that have ended.
     pub(crate) ended: Vec<Arc<Run>>,
+    /// Runs that are disabled, and of which nothing runs any more.
+    pub(crate) rested: Vec<Arc<Run>>,
+    /// Charges that were looked at: whoever drops the last holder of one takes the lock.
+    pub(crate) held: Vec<Arc<Charge>>,
     /// Tasks that succeeded through the policy: their inputs are let go.
     pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
     /// What runs that have ended had ready: only to be dropped.
@@ -90,6 +94,7 @@ impl Effects {
         if self.recorded {
             engine.chronicle.call(|| engine.now());
         }
+        self.rested.iter().for_each(|run| notify(run.end_event()));
         if self.changed || !self.ended.is_empty() {
             notify(&engine.changed);
         }

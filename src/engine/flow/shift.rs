@@ -278,7 +278,7 @@ impl<'a, W: Witness> Shift<'a, W> {
             let empty = self.with_sink(&mut queued, |sink| {
                 let empty = self.flow.open(array, sink);
                 if empty {
-                    self.flow.array_succeeded(array, sink);
+                    self.flow.array_ended(array, sink);
                 }
                 empty
             });

@@ -1,6 +1,7 @@
 //! Ending tasks and runs before their time.
 
-use super::settle::{Walk, attempt_ended};
+use super::settle::attempt_ended;
+use super::walk::Walk;
 use super::{Effects, Order, Policy, Run};
 use crate::engine::chronicle::Fact;
 use crate::graph::node_of;
@@ -31,7 +32,7 @@ impl Policy {
         });
         let mut walk = Walk::new(run);
         for node in 0..run.job().units.len() as u32 {
-            walk.end(TaskId(node), TaskState::Cancelled);
+            walk.end(TaskId(node), TaskState::Cancelled, false);
         }
         let ended = walk.counted(effects);
         run.ledger().ended_by.get_or_insert(cause);
@@ -50,13 +51,11 @@ impl Policy {
         self.quiesce(run, effects);
         let mut walk = Walk::new(run);
         for &task in tasks {
-            walk.end(task, TaskState::Cancelled);
+            walk.end(task, TaskState::Cancelled, false);
         }
-        walk.skip_dependents();
         let before = run.ledger().cancelled;
-        let ended = walk.counted(effects);
+        let ended = self.finish_walk(run, walk, effects);
         let cancelled = run.ledger().cancelled - before;
-        self.notify_ended(run, effects);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
         cancelled

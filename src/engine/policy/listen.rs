@@ -1,7 +1,7 @@
 //! Runs that somebody begins to listen to, or nobody does any more.
 
 use super::placing::NodeKey;
-use super::{Effects, Policy, Run};
+use super::{Effects, Entry, Policy, Run};
 use crate::engine::chronicle::{NodeSeen, Opening};
 use crate::model::{TaskId, TaskState};
 use std::sync::Arc;
@@ -56,20 +56,14 @@ impl Policy {
         if let Some(state) = run.ended_state(task) {
             return state;
         }
-        let Some(entry) = self.entry(run) else {
-            return TaskState::Waiting;
-        };
-        let succeeded = |task| run.ended_state(task) == Some(TaskState::Succeeded);
-        if entry.leased.contains_key(&task) {
-            TaskState::Running
-        } else if entry.delayed.contains_key(&task)
-            || !run.job().direct_predecessors(task).all(succeeded)
-        {
-            TaskState::Waiting
-        } else if run.flow().is_running(task) && !entry.attempts.contains_key(&task) {
-            TaskState::Running
-        } else {
-            TaskState::Ready
+        if self.is_running(run, task) {
+            return TaskState::Running;
+        }
+        let delayed = |entry: &mut Entry| entry.delayed.contains_key(&task);
+        let waits = run.is_waiting(task) || self.entry(run).is_none_or(delayed);
+        match waits {
+            true => TaskState::Waiting,
+            false => TaskState::Ready,
         }
     }
 }

@@ -73,7 +73,7 @@ impl Policy {
     fn first_plain(&self, lanes: bool) -> Option<RunRank> {
         let has_some = |entry: &Entry| match lanes {
             true => entry.has_or_shares_plain(),
-            false => !entry.ready.is_empty(),
+            false => entry.has_plain(),
         };
         let mut runs = self.runs.iter();
         runs.find(|(_, entry)| has_some(entry))
@@ -146,7 +146,7 @@ impl Policy {
         })
     }
 
-    /// Begins an attempt, unless the task has ended meanwhile.
+    /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile.
     pub(crate) fn begin(
         &mut self,
         run: &Run,
@@ -154,6 +154,10 @@ impl Policy {
         spot: Spot,
         effects: &mut Effects,
     ) -> Option<u32> {
+        if run.is_disabled() {
+            self.put_back(run, task, effects);
+            return None;
+        }
         let settings = run.job().settings_of(task);
         let entry = self
             .runs
@@ -207,19 +211,13 @@ impl Policy {
 
     /// Plain tasks that were taken and not begun.
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        entry.ready.extend(tasks.into_iter().map(Item::task));
-        effects.wake = true;
+        let items = tasks.into_iter().map(Item::task).collect();
+        self.give_back(run, items, effects);
     }
 
     /// How many of a run's attempts an executor has been given one by one.
     pub(crate) fn leases_of(&mut self, run: &Run) -> u64 {
         self.entry(run).map_or(0, |entry| entry.leased.len() as u64)
-    }
-
-    pub(crate) fn is_leased(&mut self, run: &Run, task: TaskId) -> bool {
-        self.entry(run)
-            .is_some_and(|entry| entry.leased.contains_key(&task))
     }
 }
 
