@@ -183,11 +183,12 @@ impl Book {
     pub(super) fn listen(&mut self, scope: Scope, aftermath: &mut Aftermath) -> u64 {
         self.listeners += 1;
         let standing = self.standing(scope);
-        let ended = self.runs.extract_if(.., |_, table| table.ended);
-        let ended: Vec<_> = ended.map(|(_, table)| table.job).collect();
+        let ended = self.runs.iter().filter(|(_, table)| table.ended);
+        let ended: Vec<u64> = ended.map(|(&run, _)| run).collect();
         let mut queue = Queue::new(scope, standing);
         queue.over = self.over || !ended.is_empty();
-        aftermath.jobs.extend(ended);
+        let tables = ended.iter().filter_map(|run| self.runs.remove(run));
+        aftermath.jobs.extend(tables.map(|table| table.job));
         self.queues.insert(self.listeners, queue);
         self.listeners
     }

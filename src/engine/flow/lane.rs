@@ -139,8 +139,7 @@ impl Lane {
         host: &Arc<dyn Host>,
         engine: &dyn Supervisor,
         bell: &Bell,
-        seen: Signal,
-        items: impl IntoIterator<Item = Item>,
+        (items, seen): (impl IntoIterator<Item = Item>, Signal),
         witness: Option<impl Witness>,
     ) {
         // What was quick in the run before says nothing about this one, and what was run last is no task of this one.

@@ -75,8 +75,7 @@ impl Worker {
             &host,
             &*run,
             run.engine().bell(),
-            seen,
-            items,
+            (items, seen),
             scribe,
         );
         self.desk.charge.replace(None);
