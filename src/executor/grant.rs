@@ -245,9 +245,10 @@ impl Lease {
     /// Starts the body: one that waits goes on in the future that is returned, one that is a command is run by `launcher`.
     pub(crate) fn start(&self, launcher: Option<&dyn Launcher>) -> Started {
         let span = self.charge.run().attempt_span(self.task, self.attempt);
-        let inside = span.enter();
-        let step = catch_unwind(AssertUnwindSafe(|| self.call(launcher)));
-        drop(inside);
+        let step = {
+            let _inside = span.enter();
+            catch_unwind(AssertUnwindSafe(|| self.call(launcher)))
+        };
         match step {
             Ok(Step::Later(later)) => Started::Later(span.around(later)),
             Ok(Step::Failed(cause)) => Started::Ended(Outcome::Failed(cause)),

@@ -199,9 +199,10 @@ impl<'a, W: Witness> Shift<'a, W> {
         self.progress.first.store(node, Ordering::Relaxed);
         let unit = &self.nodes.units[node as usize];
         let told = W::ATTENTIVE && self.nodes.runs_on_lanes(node);
-        let inside = told.then(|| self.witness.started(TaskId(node)));
-        let step = unit.call(&self.call);
-        drop(inside);
+        let step = {
+            let _inside = told.then(|| self.witness.started(TaskId(node)));
+            unit.call(&self.call)
+        };
         match step {
             Step::Done { release } if self.is_recalled() => self.last_node(node, release),
             Step::Done { release } => {
@@ -330,9 +331,10 @@ impl<'a, W: Witness> Shift<'a, W> {
             return;
         }
         let task = self.call.task();
-        let inside = self.witness.started(task);
-        let succeeded = self.span(array);
-        drop(inside);
+        let succeeded = {
+            let _inside = self.witness.started(task);
+            self.span(array)
+        };
         if succeeded {
             self.witness.succeeded(task.0..task.0 + 1);
             self.witness.publish();
