@@ -36,6 +36,11 @@ impl RunRank {
         self.1
     }
 
+    /// Behind all runs that are as urgent.
+    pub(super) fn last_equal(self) -> RunRank {
+        RunRank(self.0, u64::MAX)
+    }
+
     pub(super) fn priority(self) -> i32 {
         self.0.0
     }

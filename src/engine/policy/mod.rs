@@ -41,6 +41,7 @@ use limits::Limits;
 use node::Nodes;
 use placing::{Placing, Position};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use timers::{Alarm, Timers};
 
@@ -77,11 +78,7 @@ impl Policy {
         self.runs.insert(run.rank(), entry);
         self.queue_sources(run, effects);
         self.set_run_timers(run, effects);
-        // Lanes of less urgent runs are asked to look: see `wants_back`.
-        self.runs
-            .range(run.rank()..)
-            .skip(1)
-            .for_each(|(_, other)| other.run.flow().gate.raise());
+        self.recall_less_urgent(run);
         if run.job().tasks == 0 {
             self.end(run, effects);
         }
@@ -130,6 +127,17 @@ impl Policy {
             || self.placing.is_over_committed()
             || before.any(|(_, entry)| entry.has_or_shares_plain())
             || self.placing.has_before(bound, &mut may)
+    }
+
+    /// If plain tasks of a run are ready, lanes of less urgent runs are asked to look: see `wants_back`.
+    fn recall_less_urgent(&self, run: &Run) {
+        let ready = self.runs.get(&run.rank());
+        if ready.is_none_or(|entry| entry.ready.is_empty()) {
+            return;
+        }
+        let behind = (Bound::Excluded(run.rank().last_equal()), Bound::Unbounded);
+        let less_urgent = self.runs.range(behind);
+        less_urgent.for_each(|(_, entry)| entry.run.flow().gate.raise());
     }
 
     /// Whether there is something to start.

@@ -139,6 +139,7 @@ impl Policy {
                     self.notify_array_watchers(run, array, effects);
                 }
             }
+            self.recall_less_urgent(run);
             self.queue_reached(run, effects);
             self.notify_watchers(run, task, effects);
             self.report(run, 1, effects);
@@ -186,6 +187,7 @@ impl Policy {
             effects.wake |= !entry.ready.is_empty();
         }
         let ended = walk.counted();
+        self.recall_less_urgent(run);
         self.queue_reached(run, effects);
         self.notify_ended(run, effects);
         ended
