@@ -64,15 +64,15 @@ fn spawn(program: &CStr) {
     let (mut pid, mut status) = (0, 0);
     let args = [program.as_ptr().cast_mut(), std::ptr::null_mut()];
     let environment = [std::ptr::null_mut()];
-    let null = std::ptr::null;
+    let (actions, attributes) = (std::ptr::null(), std::ptr::null());
     // SAFETY: the strings and both lists, which end with a null pointer, outlive the calls.
     unsafe {
         let (args, environment) = (args.as_ptr(), environment.as_ptr());
         let error = libc::posix_spawn(
             &mut pid,
             program.as_ptr(),
-            null(),
-            null(),
+            actions,
+            attributes,
             args,
             environment,
         );
