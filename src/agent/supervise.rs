@@ -110,14 +110,16 @@ impl<'a> Supervision<'a> {
         while !matches!(self.phase, Phase::Over) {
             let heard = self.listen();
             self.has_exited |= heard.exited;
+            if heard.exited {
+                // Its own ends are closed by now: whoever holds one after this is a descendant.
+                self.drain();
+            }
             // Between two pieces of output there is nothing else to do.
             if self.read(heard.spoke) || heard.exited || heard.other || self.is_due() {
                 self.phase = self.next();
             }
         }
-        for stream in &mut self.streams {
-            stream.finish(&mut self.buffer);
-        }
+        self.drain();
         Supervised {
             streams: self.streams,
             cause: self.cause,
@@ -156,6 +158,13 @@ impl<'a> Supervision<'a> {
             has_ended |= stream.pipe().is_none();
         }
         has_ended
+    }
+
+    /// Takes all that is there.
+    fn drain(&mut self) {
+        for stream in &mut self.streams {
+            stream.drain(&mut self.buffer);
+        }
     }
 
     /// Until when there is nothing to do by itself.
