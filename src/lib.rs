@@ -32,8 +32,8 @@ pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
     DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
     ExitOptions, Explanation, FailurePolicy, FileUploadError, IntoAmount, JobAction, MaxRetries,
-    Name, OnTaskFailure, Panic, Permanent, PreProcessingError, Resources, Result, RetryIf,
-    Returned, RunState, TaskCounters, TaskId, TaskOrder, TaskSettings, TaskState,
+    Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError, Resources, Result,
+    RetryIf, Returned, RunState, TaskCounters, TaskId, TaskOrder, TaskSettings, TaskState,
 };
 #[cfg(feature = "command")]
 pub use model::{

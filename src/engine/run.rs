@@ -395,10 +395,10 @@ impl Host for Run {
         })
     }
 
-    fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool {
+    fn commit(&self, task: TaskId, attempt: (u32, u32), put: &mut dyn FnMut()) -> bool {
         self.ask(|policy, _| {
             let stores = policy.may_store(self, task, attempt);
-            if stores {
+            if stores && attempt.1 == 0 {
                 put();
             }
             stores

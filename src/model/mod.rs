@@ -31,7 +31,7 @@ pub use outcome::{
 };
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
-    Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
+    Backoff, FailurePolicy, MaxRetries, Permanent, Placement, RetryIf, TaskOrder, TaskSettings,
 };
 
 #[cfg(all(feature = "command", target_os = "linux"))]

@@ -452,7 +452,8 @@ fn later<T: Send + Sync + 'static>(
     index: u32,
     len: u32,
 ) -> Later {
-    let (host, task, attempt) = (call.host.clone(), call.task(), call.attempt);
+    let (host, task) = (call.host.clone(), call.task());
+    let attempt = (call.attempt, call.instance.index);
     Box::pin(async move {
         let value = future.await?;
         // SAFETY: `commit` puts only for the current attempt.

@@ -9,7 +9,7 @@ use super::{Flow, Item, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Bell, Signal, Turnstile};
-use crate::work::{Call, Host, LanePass};
+use crate::work::{Call, Host, Instance, LanePass};
 use crossbeam_deque::{Stealer, Worker};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -147,6 +147,7 @@ impl Lane {
             values: &flow.values,
             first: &self.shared.progress.first,
             attempt: 1,
+            instance: Instance::ONLY,
             gpus: None,
             lane: Some(pass),
             launcher: None,

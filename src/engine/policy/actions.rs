@@ -146,8 +146,7 @@ impl Policy {
         for (task, lease) in leased {
             let Some(entry) = self.entry(run) else { return };
             entry.leave_behind(task);
-            let key = entry.key(task, lease.attempt);
-            self.order(super::Order::Stop(key), effects);
+            self.stop_attempt(run, task, lease.attempt, None, effects);
             self.timers.clear_all(lease.timer);
             self.take_back(run, task, lease.attempt, Returned::TakenAway, effects);
         }

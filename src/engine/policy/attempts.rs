@@ -317,9 +317,8 @@ impl Policy {
         };
         let lease = entry.leased.remove(&task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
-        let key = entry.key(task, attempt);
         entry.leave_behind(task);
-        self.order(super::Order::Stop(key), effects);
+        self.stop_attempt(run, task, attempt, None, effects);
         let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
         self.fail(
             run,
@@ -343,11 +342,11 @@ impl Policy {
         effects.wake = true;
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
-        let key = entry.key(task, attempt);
         self.timers.clear_all(delay);
-        if let Some(lease) = lease {
-            self.timers.clear_all(lease.timer);
-            self.order(super::Order::Stop(key), effects);
+        self.timers.clear_all(lease.and_then(|lease| lease.timer));
+        match lease {
+            Some(_) => self.stop_attempt(run, task, attempt, None, effects),
+            None => self.disband(run, task),
         }
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();
         let failure = Failure {

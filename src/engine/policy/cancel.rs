@@ -99,8 +99,13 @@ impl Policy {
             .collect();
         let keys: Vec<_> = ended
             .iter()
-            .map(|(task, lease)| entry.key(*task, lease.attempt))
+            .flat_map(|(task, lease)| entry.keys(*task, lease.attempt))
             .collect();
+        let gangs = entry.musters.keys().copied();
+        let gangs: Vec<_> = gangs
+            .filter(|&task| run.ended_state(task).is_some())
+            .collect();
+        gangs.into_iter().for_each(|task| self.disband(run, task));
         self.timers
             .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
         self.timers

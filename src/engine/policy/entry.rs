@@ -1,6 +1,7 @@
 //! A run, as the policy sees it.
 
 use super::super::flow::{Ready, Sink};
+use super::gang::Muster;
 use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
@@ -20,6 +21,8 @@ pub(crate) struct LeaseKey {
     pub(crate) run: u64,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
+    /// Which of its instances.
+    pub(crate) instance: u32,
 }
 
 /// The order of runs: the more urgent first, then those submitted first.
@@ -84,6 +87,8 @@ pub(super) struct Entry {
     pub(super) reached: Vec<u32>,
     /// The current attempt of each task that an executor has been given one by one.
     pub(super) leased: FxHashMap<TaskId, LeaseState>,
+    /// The instances of tasks that have several, from their being placed to the end of the attempt.
+    pub(super) musters: FxHashMap<TaskId, Muster>,
     /// Tasks that are not ready before a time.
     pub(super) delayed: FxHashMap<TaskId, TimerKey>,
     /// Tasks that have lost their nodes so often that they are to run alone.
@@ -115,6 +120,7 @@ impl Entry {
             opened: Vec::new(),
             reached: Vec::new(),
             leased: FxHashMap::default(),
+            musters: FxHashMap::default(),
             delayed: FxHashMap::default(),
             suspects: FxHashSet::default(),
             left_behind: FxHashSet::default(),
@@ -196,11 +202,12 @@ impl Entry {
             .is_some_and(|lease| lease.attempt == attempt)
     }
 
-    pub(super) fn key(&self, task: TaskId, attempt: u32) -> LeaseKey {
+    pub(super) fn key(&self, task: TaskId, attempt: u32, instance: u32) -> LeaseKey {
         LeaseKey {
             run: self.run.seq(),
             task,
             attempt,
+            instance,
         }
     }
 }

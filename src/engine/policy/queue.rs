@@ -1,6 +1,6 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
-use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
+use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Item, Policy, Run, RunRank};
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
@@ -11,13 +11,25 @@ pub(crate) struct Place {
     class: ClassId,
     group: RunKey,
     span: Span,
+    part: Option<Part>,
 }
 
 impl Place {
     pub(super) fn of(placed: &Placed) -> Option<Self> {
         let (class, group) = (placed.class, placed.run);
         let &span = placed.spans.first()?;
-        Some(Place { class, group, span })
+        let part = placed.part;
+        Some(Place {
+            class,
+            group,
+            span,
+            part,
+        })
+    }
+
+    /// Which of the task's instances it is, if there are several.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.part
     }
 
     pub(crate) fn task(&self) -> TaskId {
@@ -164,7 +176,14 @@ impl Policy {
     }
 
     /// A task that was taken will not be begun now.
-    pub(crate) fn give_back_place(&mut self, place: Place, effects: &mut Effects) {
+    pub(crate) fn give_back_place(&mut self, run: &Run, place: &Place, effects: &mut Effects) {
+        match place.part {
+            Some(part) => self.regroup(run, place, part, effects),
+            None => self.requeue(place, effects),
+        }
+    }
+
+    pub(super) fn requeue(&mut self, place: &Place, effects: &mut Effects) {
         if self.limits.run_of(place.group).is_some() {
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;

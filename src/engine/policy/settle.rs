@@ -2,6 +2,7 @@
 
 use super::attempts::Failure;
 use super::entry::LeaseState;
+use super::gang::PartEnd;
 use super::walk::Walk;
 use super::{Effects, Policy, Run};
 use crate::model::{
@@ -45,21 +46,40 @@ impl Outcome {
 }
 
 impl Policy {
-    /// An executor reports the end of an attempt. One that is no longer current is ignored.
+    /// An executor reports the end of an attempt, or of an instance of it. One that is no longer current is ignored.
     pub(crate) fn complete(
         &mut self,
         run: &Run,
         task: TaskId,
-        attempt: u32,
+        (attempt, instance): (u32, u32),
         ended: Ended,
         effects: &mut Effects,
     ) {
         let current = self
             .entry(run)
             .filter(|entry| entry.is_current(task, attempt));
-        let Some(lease) = current.and_then(|entry| entry.leased.remove(&task)) else {
+        let Some(entry) = current else { return };
+        let part = matches!(ended, Ended::Succeeded)
+            .then(|| entry.part_succeeded(task, instance))
+            .flatten();
+        if matches!(part, Some(PartEnd::Wait)) {
+            return;
+        }
+        let Some(mut lease) = entry.leased.remove(&task) else {
             return;
         };
+        if let Some(part) = part {
+            lease.stored = matches!(part, PartEnd::All);
+        }
+        let is_gang = entry.musters.contains_key(&task);
+        let ended = match ended {
+            // Others have begun the same attempt: it has had its number.
+            Ended::Returned(Returned::NotBegun) if is_gang => Ended::Returned(Returned::TakenAway),
+            ended => ended,
+        };
+        if is_gang {
+            self.stop_attempt(run, task, attempt, Some(instance), effects);
+        }
         self.timers.clear_all(lease.timer);
         let started = Some(lease.started.saturating_sub(run.submitted()));
         match ended {
@@ -89,13 +109,21 @@ impl Policy {
     }
 
     /// Whether the attempt may store its output now: it is current and has not done so. It counts as having done so.
-    pub(crate) fn may_store(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
-        let lease = self
-            .entry(run)
-            .and_then(|entry| entry.leased.get_mut(&task));
-        lease.is_some_and(|lease| {
-            lease.attempt == attempt && !std::mem::replace(&mut lease.stored, true)
-        })
+    pub(crate) fn may_store(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        (attempt, instance): (u32, u32),
+    ) -> bool {
+        let Some(entry) = self.entry(run) else {
+            return false;
+        };
+        let lease = entry.leased.get_mut(&task);
+        let Some(lease) = lease.filter(|lease| lease.attempt == attempt) else {
+            return false;
+        };
+        let first = !std::mem::replace(&mut lease.stored, true);
+        entry.may_store_part(task, instance).unwrap_or(first)
     }
 
     fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {

@@ -3,7 +3,7 @@
 use super::super::flow::Ready;
 use super::charge::{Charge, Share};
 use super::entry::Entry;
-use super::placing::{NodeKey, Placed, Position, Room};
+use super::placing::{NodeKey, Part, Placed, Position, Room};
 use super::queue::Place;
 use super::timers::Alarm;
 use super::{Effects, Item, Policy, Run, RunRank};
@@ -129,6 +129,7 @@ impl Policy {
             .and_then(|rank| self.runs.get(&rank));
         let run = run.map(|entry| entry.run.clone());
         let started = place.zip(run).filter(|(place, run)| pending(place, run));
+        let started = started.filter(|(place, run)| self.muster(run, place));
         let Some((place, run)) = started else {
             self.placing.release(node, placed.allocation);
             return None;
@@ -143,6 +144,20 @@ impl Policy {
             charge: self.charges.make(&run, share),
             work: TakenWork::Queued(place),
         })
+    }
+
+    /// Begins an instance of a task, unless what was placed with it is over meanwhile: with the first, an attempt begins.
+    pub(crate) fn begin_part(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        part: Part,
+        effects: &mut Effects,
+    ) -> Option<u32> {
+        let begun = self.entry(run)?.join(task, part)?;
+        let attempt = begun.or_else(|| self.begin(run, task, effects))?;
+        self.entry(run)?.set_muster_attempt(task, attempt);
+        Some(attempt)
     }
 
     /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile.
