@@ -331,3 +331,17 @@ fn a_time_limit_uses_a_retry_and_the_next_attempt_finds_nobody() {
             .unwrap();
     });
 }
+
+#[test]
+fn who_never_stops_writing_is_ended_at_the_time_limit() {
+    within_30s(|| {
+        let yard = Yard::new();
+        let command = Command::new("yes")
+            .output_limit(1000)
+            .kill_grace(Duration::MAX);
+        let error = yard.run_task(limited(command)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let stdout = failure(&error).output().stdout();
+        assert!(stdout.len() > 1000 && stdout.dropped() == stdout.len() - 1000);
+    });
+}
