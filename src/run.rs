@@ -1,5 +1,7 @@
 //! The façade's second half: runs, and what comes out of them.
 
+mod again;
+
 use crate::engine::{self, forbids_waiting, waiting};
 use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
 use crate::work::{Output, OutputOf, Selector, Stored};

@@ -2,6 +2,7 @@
 
 use super::policy::{ReadyTasks, Time};
 use super::{Engine, Run};
+use crate::model::{Error, Panic};
 use event_listener::Event;
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub(crate) struct Effects {
     pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
     /// What runs that have ended had ready: only to be dropped.
     pub(crate) unplaced: Vec<ReadyTasks>,
+    /// Errors that no longer count: only to be dropped.
+    pub(crate) forgotten: Vec<Error>,
     /// Arrays that are complete: what they wanted as a whole is let go.
     pub(crate) finish: Vec<(Arc<Run>, usize)>,
 }
@@ -45,6 +48,7 @@ impl Effects {
         for (run, array) in &self.finish {
             run.finish_array(*array);
         }
+        Panic::ignore_dropping(self.forgotten);
         self.notify.iter().for_each(|event| notify(event));
         self.ended.iter().for_each(|run| run.announce_end());
         if self.changed || !self.ended.is_empty() {

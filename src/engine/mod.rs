@@ -15,6 +15,7 @@ mod run;
 pub(crate) use current::{Current, enter, forbids_waiting, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
+pub(crate) use policy::Again;
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
 pub(crate) use run::Run;

@@ -92,6 +92,12 @@ impl Run {
         self.ended.store(true, Ordering::Release);
     }
 
+    /// Tasks of it are to run again.
+    pub(super) fn mark_going_on(&self) {
+        self.locals.reopen();
+        self.ended.store(false, Ordering::Release);
+    }
+
     /// Tells those who wait for the run. Worker-local states are dropped first, so that nothing of the run goes on.
     pub(super) fn announce_end(&self) {
         self.locals.clear();
@@ -129,7 +135,7 @@ impl Run {
         if let Some(cause) = &ledger.ended_by {
             return Some(cause.clone());
         }
-        let first = ledger.failures.first()?;
+        let first = ledger.failures().next()?;
         let counts = (ledger.failed, ledger.skipped);
         let message = format!(
             "{} of its tasks failed and {} were skipped; the first",
@@ -138,7 +144,7 @@ impl Run {
         Some(
             Error::new(ErrorKind::TaskFailed, message)
                 .in_job(self.name())
-                .caused_by(first.1.clone()),
+                .caused_by(first.clone()),
         )
     }
 
@@ -157,26 +163,18 @@ impl Run {
 
     /// The failures so far.
     pub(crate) fn failures(&self) -> Vec<Error> {
-        self.ledger()
-            .failures
-            .iter()
-            .map(|(_, error)| error.clone())
-            .collect()
+        self.ledger().failures().cloned().collect()
     }
 
     /// How a task stands.
     pub(crate) fn state(&self, task: TaskId) -> TaskState {
         self.ended_state(task).unwrap_or_else(|| {
-            match self.flow.is_running(task) || self.is_leased(task) {
+            match self.ask(|policy, _| policy.is_running(self, task)) {
                 true => TaskState::Running,
                 false if self.is_waiting(task) => TaskState::Waiting,
                 false => TaskState::Ready,
             }
         })
-    }
-
-    fn is_leased(&self, task: TaskId) -> bool {
-        self.ask(|policy, _| policy.is_leased(self, task))
     }
 
     fn is_waiting(&self, task: TaskId) -> bool {
@@ -203,15 +201,7 @@ impl Run {
     /// An array, as a node, fails with its first failed element.
     fn array_error(&self, node: TaskId) -> Option<Error> {
         let part = &self.flow.job.arrays[self.flow.job.array_of_node(node.0)?];
-        let numbers = part.first..part.first + part.len;
-        let ledger = self.ledger();
-        let among =
-            |(task, _): &&(TaskId, Error)| task.is_element() && numbers.contains(&task.number());
-        ledger
-            .failures
-            .iter()
-            .find(among)
-            .map(|(_, error)| error.clone())
+        self.ledger().first_failure_in(part.ids(0..part.len))
     }
 
     fn skip_error(&self, task: TaskId) -> Error {
@@ -281,9 +271,10 @@ impl Drop for Run {
     /// Drops the outputs that are left, and the errors. It may be a worker that does it.
     fn drop(&mut self) {
         let mut ledger = std::mem::take(&mut *self.ledger());
-        Panic::ignore_dropping(ledger.take_attempts());
+        let (failures, attempts) = ledger.take_all();
+        Panic::ignore_dropping(attempts);
         Panic::ignore(|| drop(ledger.ended_by));
-        Panic::ignore_dropping(ledger.failures);
+        Panic::ignore_dropping(failures);
         for &node in &self.flow.job.owners {
             self.flow.job.units[node as usize].clear(&self.flow.values);
         }
@@ -296,8 +287,7 @@ impl Host for Run {
             lane.seen.set(self.flow.gate.signal());
             lane.recalled
                 .set(self.has_ended() || policy.wants_back(self));
-            let current =
-                !self.has_ended() && task.is_none_or(|task| self.ended_state(task).is_none());
+            let current = !self.has_ended() && task.is_none_or(|task| self.flow.is_for_lanes(task));
             // Under the engine's lock nobody closes the gate, so this goes in.
             current && self.flow.gate.enter(lane.turnstile, lane.seen.get())
         })
@@ -317,7 +307,10 @@ impl Host for Run {
         if self.has_ended() || self.ended_state(task).is_some() {
             return true;
         }
-        leased.is_some_and(|attempt| !self.ask(|policy, _| policy.is_current(self, task, attempt)))
+        match leased {
+            Some(attempt) => !self.ask(|policy, _| policy.is_current(self, task, attempt)),
+            None => !self.flow.is_for_lanes(task),
+        }
     }
 
     fn job_name(&self) -> &str {
@@ -342,7 +335,7 @@ impl Supervisor for Run {
         let mut failure = Some(Failure::of_body(cause, self.flow.job.settings_of(task)));
         self.ask(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
-            let current = !self.has_ended() && self.ended_state(task).is_none();
+            let current = !self.has_ended() && self.flow.is_for_lanes(task);
             if let Some(failure) = failure.take_if(|_| current) {
                 policy.lane_failed(self, task, failure, effects);
             }
@@ -364,12 +357,12 @@ impl Supervisor for Run {
         self.ask(|policy, effects| policy.notify_watchers(self, TaskId(node), effects));
     }
 
-    fn array_settled(&self, array: usize) {
-        self.ask(|policy, effects| policy.notify_array_watchers(self, array, effects));
+    fn array_settled(&self, array: usize, elements: Range<u32>) {
+        self.ask(|policy, effects| policy.notify_array_watchers(self, array, elements, effects));
     }
 
     fn finished(&self) {
-        self.ask(|policy, effects| policy.end(self, effects));
+        self.ask(|policy, effects| policy.end_if_through(self, effects));
     }
 
     fn give_back(&self, items: Vec<Item>) {

@@ -59,14 +59,14 @@ impl Grant {
             return None;
         }
         loop {
-            let Some(task) = self.next() else {
+            let Some((task, queued)) = self.next() else {
                 self.expand()?;
                 continue;
             };
             let run = self.charge.run();
             if let Some(attempt) = run
                 .engine()
-                .with(|policy, effects| policy.begin(run, task, effects))
+                .with(|policy, effects| policy.begin(run, task, queued, effects))
             {
                 self.charge.set_task(task);
                 return Some(Lease {
@@ -116,9 +116,10 @@ impl Grant {
         recalled
     }
 
-    fn next(&mut self) -> Option<TaskId> {
-        let queued = self.queued.take().map(|place| place.task());
-        queued.or_else(|| self.tasks.pop_front())
+    /// The next task, and whether the policy started it.
+    fn next(&mut self) -> Option<(TaskId, bool)> {
+        let queued = self.queued.take().map(|place| (place.task(), true));
+        queued.or_else(|| Some((self.tasks.pop_front()?, false)))
     }
 
     /// The next item's tasks.

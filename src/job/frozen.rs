@@ -9,6 +9,7 @@ use crate::sync::lock;
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -251,6 +252,11 @@ impl Frozen {
         (first..first + len).map(|number| TaskId(ELEMENT | number))
     }
 
+    /// The nodes that a node waits for, in order; one may be there more than once.
+    pub(crate) fn nodes_before(&self, node: u32) -> &[u32] {
+        self.reverse().of(node)
+    }
+
     fn reverse(&self) -> &Reverse {
         self.reverse.get_or_init(|| Reverse::new(&self.csr))
     }
@@ -375,6 +381,17 @@ impl ArrayPart {
             conditions: 1,
             queued: false,
         }
+    }
+
+    /// The ids of some elements, without their type.
+    pub(crate) fn ids(&self, elements: Range<u32>) -> Range<u32> {
+        let first = self.first | ELEMENT;
+        first + elements.start..first + elements.end
+    }
+
+    /// Whether the array as a node has to become ready, before its elements do or beside what they wait for.
+    pub(crate) fn is_opened(&self, in_degree: u32) -> bool {
+        self.each_from.is_empty() || in_degree > 0
     }
 }
 

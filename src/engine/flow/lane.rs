@@ -16,6 +16,9 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// No task has this number.
+const NO_TASK: u32 = !ELEMENT;
+
 /// What a lane leaves to the engine.
 pub(crate) trait Supervisor {
     /// The task's body returned an error or panicked. The lane is outside the gate.
@@ -27,7 +30,7 @@ pub(crate) trait Supervisor {
     /// A task that somebody watches has ended.
     fn watched(&self, node: u32);
     /// Elements of an array that somebody watches have ended, or all of it has.
-    fn array_settled(&self, array: usize);
+    fn array_settled(&self, array: usize, elements: Range<u32>);
     /// Nothing is left unfinished.
     fn finished(&self);
     /// Ready work that the lane will not begin.
@@ -55,6 +58,14 @@ pub(crate) struct LaneShared {
     pub(super) stealer: Stealer<Item>,
     pub(super) turnstile: Turnstile,
     pub(super) progress: CachePadded<Progress>,
+}
+
+/// Elements that were settled at once.
+pub(crate) struct Settled {
+    pub(crate) array: usize,
+    pub(crate) elements: Range<u32>,
+    /// They were the last of their array.
+    pub(crate) completed: bool,
 }
 
 /// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
@@ -121,8 +132,10 @@ impl Lane {
         seen: Signal,
         items: impl IntoIterator<Item = Item>,
     ) {
-        // What was quick in the run before says nothing about this one.
+        // What was quick in the run before says nothing about this one, nor does what was run there.
         self.grain.set(1);
+        self.shared.progress.first.store(NO_TASK, Ordering::Relaxed);
+        self.shared.progress.cursor.store(0, Ordering::Relaxed);
         flow.join(&self.shared);
         for item in items {
             // One of them keeps this lane busy; the others may be for whoever sleeps.
@@ -211,9 +224,8 @@ impl LaneShared {
         u64::from(self.progress.unreported.swap(0, Ordering::Relaxed))
     }
 
-    /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
-    /// array if that completed it.
-    pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
+    /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed.
+    pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<Settled> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.settled.load(Ordering::Relaxed)
             ..self.progress.cursor.load(Ordering::Relaxed);
@@ -222,9 +234,14 @@ impl LaneShared {
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
-        let completed = flow.elements_succeeded(array, done, sink);
-        completed
-            .then(|| flow.array_succeeded(array, sink))
-            .map(|()| array)
+        let completed = flow.elements_succeeded(array, done.clone(), sink);
+        if completed {
+            flow.array_succeeded(array, sink);
+        }
+        Some(Settled {
+            array,
+            elements: done,
+            completed,
+        })
     }
 }

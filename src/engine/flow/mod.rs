@@ -19,8 +19,9 @@ mod word;
 use bits::Bits;
 use word::Word;
 
+pub(crate) use bits::ranges;
 pub(crate) use item::{Item, Ready};
-pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use lane::{Lane, LaneShared, Settled, Supervisor};
 
 use crate::graph::{SOLE, Successors};
 use crate::job::{ArrayPart, Frozen};
@@ -49,6 +50,8 @@ pub(crate) struct ArrayFlow {
     grain: AtomicU32,
     /// Elements that have not succeeded.
     left: AtomicU32,
+    /// Its node has become ready, and the elements have been told. That happens once, whatever is queued meanwhile.
+    opened: AtomicBool,
     /// The engine ended some elements: lanes must look before they run one.
     touched: AtomicBool,
     /// Somebody waits for the array, or for an element of it.
@@ -57,6 +60,9 @@ pub(crate) struct ArrayFlow {
     ended: Bits,
     failed: OnceLock<Bits>,
     skipped: OnceLock<Bits>,
+    /// Elements that have not ended any more: they are to run again, and only the policy starts them. Lanes take them for
+    /// ended.
+    reactivated: OnceLock<Bits>,
     /// What each element still waits for, if it waits for more than one thing.
     conditions: Option<Box<[AtomicU32]>>,
 }
@@ -138,9 +144,12 @@ impl Flow {
     /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
     /// array is done with it, which is so for one without elements.
     pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
+        if self.arrays[array].opened.swap(true, Ordering::AcqRel) {
+            return false;
+        }
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
-        part.len == 0 && self.word(part.node).is_pending()
+        part.len == 0 && self.word(part.node).ended().is_none()
     }
 
     /// One condition of each of these elements is met.
@@ -164,10 +173,16 @@ impl Flow {
     fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
         let part = &self.job.arrays[array];
         let numbers = part.first + elements.start..part.first + elements.end;
-        match numbers.is_empty() {
-            true => (),
-            false if part.queued => sink.queue_elements(numbers),
-            false => sink.ready(Item::elements(numbers)),
+        match self.arrays[array].reactivated.get() {
+            _ if numbers.is_empty() => (),
+            _ if part.queued => sink.queue_elements(numbers),
+            Some(reactivated) => {
+                let of_policy = |number| reactivated.get(number - part.first);
+                ranges(numbers.clone(), of_policy).for_each(|range| sink.queue_elements(range));
+                let others = ranges(numbers, |number| !of_policy(number));
+                others.for_each(|range| sink.ready(Item::elements(range)));
+            }
+            None => sink.ready(Item::elements(numbers)),
         }
     }
 
@@ -182,6 +197,7 @@ impl Flow {
         let count = elements.end - elements.start;
         state.succeeded.set(elements.clone());
         state.ended.set(elements.clone());
+        state.no_longer_reactivated(elements.clone());
         for &to in &self.job.arrays[array].each_to {
             self.elements_advance(to as usize, elements.clone(), sink);
         }
@@ -198,6 +214,42 @@ impl Flow {
     /// Tasks have ended and are reported. Returns whether none is left.
     pub(crate) fn report(&self, ended: u64) -> bool {
         ended > 0 && self.unfinished.fetch_sub(ended, Ordering::AcqRel) == ended
+    }
+
+    /// Tasks that had ended have not ended any more.
+    pub(crate) fn resume(&self, tasks: u64) {
+        self.unfinished.fetch_add(tasks, Ordering::AcqRel);
+    }
+
+    /// Whether every task has ended and been reported.
+    pub(crate) fn is_through(&self) -> bool {
+        self.unfinished.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a lane may settle the task: it has not ended, and was not reactivated.
+    pub(crate) fn is_for_lanes(&self, task: TaskId) -> bool {
+        match self.element(task) {
+            Some((array, index)) => !array.ended.get(index),
+            None => self.single(task).is_some_and(Word::is_pending),
+        }
+    }
+
+    /// Whether the task is to run again, after it had ended without success.
+    pub(crate) fn is_reactivated(&self, task: TaskId) -> bool {
+        match self.element(task) {
+            Some((array, index)) => array.is_reactivated(index),
+            None => self.single(task).is_some_and(Word::is_reactivated),
+        }
+    }
+
+    fn single(&self, node: TaskId) -> Option<&Word> {
+        self.words.get(node.0 as usize)
+    }
+
+    fn element(&self, task: TaskId) -> Option<(&ArrayFlow, u32)> {
+        let number = Some(task).filter(|task| task.is_element())?.number();
+        let array = self.job.array_of_element(number)?;
+        Some((&self.arrays[array], number - self.job.arrays[array].first))
     }
 
     /// Takes over what lanes have not reported, and reports it, while nobody counts: see [`unfinished`](Self::unfinished).
@@ -227,9 +279,14 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// Whether a lane is in the task's body, or was in it last.
+    /// The tasks whose bodies lanes are in, or were in last.
+    pub(crate) fn at_work(&self) -> Vec<TaskId> {
+        read(&self.crew).iter().map(|lane| lane.task()).collect()
+    }
+
+    /// Whether a lane is in the task's body, or was in it last and has not settled it.
     pub(crate) fn is_running(&self, task: TaskId) -> bool {
-        read(&self.crew).iter().any(|lane| lane.task() == task)
+        self.is_for_lanes(task) && read(&self.crew).iter().any(|lane| lane.task() == task)
     }
 
     /// Whether some lane has more than it is running.
@@ -238,19 +295,19 @@ impl Flow {
     }
 
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
-    /// Returns the arrays which that completed, and whether no task is left. The caller holds the engine's lock; the gate
-    /// stays shut until it gives the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<usize>, bool) {
+    /// Returns what was settled, and whether no task is left. The caller holds the engine's lock; the gate stays shut until
+    /// it gives the lock up.
+    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<Settled>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
             crew.iter().map(|lane| lane.turnstile())
         });
-        let completed = crew
+        let settled = crew
             .iter()
             .filter_map(|lane| lane.settle(self, sink))
             .collect();
-        (completed, self.report_of(crew.iter().map(|lane| &**lane)))
+        (settled, self.report_of(crew.iter().map(|lane| &**lane)))
     }
 }
 
@@ -260,12 +317,14 @@ impl ArrayFlow {
         ArrayFlow {
             grain: AtomicU32::new(1),
             left: AtomicU32::new(part.len),
+            opened: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             succeeded: Bits::new(part.len),
             ended: Bits::new(part.len),
             failed: OnceLock::new(),
             skipped: OnceLock::new(),
+            reactivated: OnceLock::new(),
             conditions: (part.conditions > 1).then(|| conditions(part.conditions)),
         }
     }
@@ -283,16 +342,23 @@ impl ArrayFlow {
         self.watched.store(true, Ordering::Relaxed);
     }
 
-    /// The elements in `range` that have not ended.
+    /// The elements in `range` that lanes may run.
     pub(crate) fn pending(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
         self.ended.unset(range)
+    }
+
+    /// The elements in `range` that have not ended.
+    pub(crate) fn unfinished(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
+        ranges(range, |index| {
+            !self.ended.get(index) || self.is_reactivated(index)
+        })
     }
 
     /// How an element ended, if it has.
     pub(crate) fn state(&self, index: u32) -> Option<TaskState> {
         let among = |bits: &OnceLock<Bits>| bits.get().is_some_and(|bits| bits.get(index));
         match () {
-            () if !self.ended.get(index) => None,
+            () if !self.ended.get(index) || self.is_reactivated(index) => None,
             () if self.succeeded.get(index) => Some(TaskState::Succeeded),
             () if among(&self.failed) => Some(TaskState::Failed),
             () if among(&self.skipped) => Some(TaskState::Skipped),
@@ -314,7 +380,46 @@ impl ArrayFlow {
                 .set(elements.clone()),
             _ => (),
         }
-        self.ended.set(elements);
+        self.ended.set(elements.clone());
         self.touched.store(true, Ordering::Relaxed);
+        self.no_longer_reactivated(elements);
+    }
+
+    /// The engine takes back that elements have ended without success.
+    pub(crate) fn reactivate(&self, elements: Range<u32>) {
+        let reactivated = self
+            .reactivated
+            .get_or_init(|| Bits::new(self.ended.capacity()));
+        reactivated.set(elements.clone());
+        let marks = [&self.failed, &self.skipped]
+            .into_iter()
+            .filter_map(OnceLock::get);
+        marks.for_each(|bits| bits.clear(elements.clone()));
+    }
+
+    /// They have ended again.
+    fn no_longer_reactivated(&self, elements: Range<u32>) {
+        if let Some(reactivated) = self.reactivated.get() {
+            reactivated.clear(elements);
+        }
+    }
+
+    fn is_reactivated(&self, index: u32) -> bool {
+        self.reactivated.get().is_some_and(|bits| bits.get(index))
+    }
+
+    /// How the array ends as a whole for those elements that have ended without success, if any have.
+    pub(crate) fn loss(&self) -> Option<TaskState> {
+        let word = |bits: &OnceLock<Bits>, at| bits.get().map_or(0, |bits| bits.word(at));
+        let lost =
+            |at| self.ended.word(at) & !self.succeeded.word(at) & !word(&self.reactivated, at);
+        let any = |is_in: &dyn Fn(usize) -> u64| {
+            (0..self.ended.words()).any(|at| lost(at) & is_in(at) != 0)
+        };
+        match () {
+            () if any(&|at| word(&self.failed, at)) => Some(TaskState::Failed),
+            () if any(&|at| !word(&self.skipped, at)) => Some(TaskState::Cancelled),
+            () => any(&|_| u64::MAX).then_some(TaskState::Skipped),
+        }
     }
 }

@@ -184,7 +184,7 @@ impl<'a> Shift<'a> {
     #[inline]
     fn node(&self, node: u32) {
         let word = &self.nodes.words[node as usize];
-        if !word.is_pending() && !self.has_elements(node) {
+        if !word.is_pending() && !self.is_to_be_opened(node) {
             return;
         }
         self.progress.first.store(node, Ordering::Relaxed);
@@ -207,12 +207,17 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// Whether there may be something to open, although the array as a whole has failed.
+    /// Whether there may be something to open, although the array as a whole has failed. What was reactivated is the
+    /// policy's to start.
     #[cold]
-    fn has_elements(&self, node: u32) -> bool {
+    fn is_to_be_opened(&self, node: u32) -> bool {
         let job = &self.flow.job;
-        job.array_of_node(node)
-            .is_some_and(|array| job.arrays[array].len > 0)
+        let array = job.array_of_node(node);
+        let has_elements = array.is_some_and(|array| job.arrays[array].len > 0);
+        if !has_elements && self.flow.word(node).is_reactivated() {
+            self.engine.queue_node(node);
+        }
+        has_elements
     }
 
     #[cold]
@@ -236,7 +241,7 @@ impl<'a> Shift<'a> {
                 self.flow.array_succeeded(array, &mut Here(self));
             }
             self.lane.shared.turnstile.leave();
-            self.settled(array, empty, queued);
+            self.settled(array, 0..0, empty, queued);
         }
     }
 
@@ -327,21 +332,27 @@ impl<'a> Shift<'a> {
     fn settle(&self, array: usize, move_on: impl FnOnce(&Progress)) {
         let mut queued = Vec::new();
         let inside = self.inside();
-        let completed = inside
-            && self
-                .lane
-                .shared
-                .settle(self.flow, &mut Both(self, &mut queued))
-                .is_some();
+        let settled = match inside {
+            true => (self.lane.shared).settle(self.flow, &mut Both(self, &mut queued)),
+            false => None,
+        };
         move_on(&self.lane.shared.progress);
         if inside {
             self.lane.shared.turnstile.leave();
-            self.settled(array, completed, queued);
+            let completed = settled.as_ref().is_some_and(|settled| settled.completed);
+            let elements = settled.map_or(0..0, |settled| settled.elements);
+            self.settled(array, elements, completed, queued);
         }
     }
 
     /// What follows outside the gate when elements have succeeded.
-    fn settled(&self, array: usize, completed: bool, queued: Vec<Range<u32>>) {
+    fn settled(
+        &self,
+        array: usize,
+        elements: Range<u32>,
+        completed: bool,
+        queued: Vec<Range<u32>>,
+    ) {
         queued
             .into_iter()
             .for_each(|elements| self.engine.queue_elements(elements));
@@ -350,7 +361,7 @@ impl<'a> Shift<'a> {
             self.flow.job.units[node as usize].finish(&self.flow.values);
         }
         if self.flow.array(array).is_watched() {
-            self.engine.array_settled(array);
+            self.engine.array_settled(array, elements);
         }
     }
 

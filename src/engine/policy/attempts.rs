@@ -78,7 +78,7 @@ impl Policy {
         failure: Failure,
         effects: &mut Effects,
     ) {
-        if self.entry(run).is_some() && run.ended_state(task).is_none() {
+        if self.entry(run).is_some() && run.flow().is_for_lanes(task) {
             self.fail(run, task, 1, None, failure, effects);
         }
     }
@@ -94,6 +94,7 @@ impl Policy {
         effects: &mut Effects,
     ) {
         let retryable = failure.retryable;
+        self.used_attempt(run, task, attempt);
         let error = Error::new(failure.kind, failure.message())
             .in_job(run.name())
             .of_task(run.label(task))
@@ -138,7 +139,6 @@ impl Policy {
             return false;
         }
         entry.retries.insert(task, retries);
-        entry.attempts.insert(task, attempt);
         self.ready_at(run, task, ready, effects);
         true
     }
@@ -158,6 +158,15 @@ impl Policy {
         effects.retime = true;
         if let Some(entry) = self.entry(run) {
             entry.delayed.insert(task, key);
+            entry.note_ready_again(task, false);
+        }
+    }
+
+    /// Whatever comes after this attempt has another number.
+    pub(super) fn used_attempt(&mut self, run: &Run, task: TaskId, attempt: u32) {
+        if let Some(entry) = self.entry(run) {
+            let last = entry.attempts.entry(task).or_default();
+            *last = attempt.max(*last);
         }
     }
 
@@ -279,7 +288,8 @@ impl Policy {
     }
 
     fn miss_deadline(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        if run.ended_state(task).is_some() {
+        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now);
+        if run.ended_state(task).is_some() || !self.entry(run).is_some_and(due) {
             return;
         }
         self.quiesce(run, effects);
@@ -288,18 +298,19 @@ impl Policy {
         };
         entry.stale = true;
         effects.wake = true;
-        let lease = entry.leased.remove(&task);
-        let attempt = lease.map_or(0, |lease| lease.attempt);
+        let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
+        let attempt = lease.map_or(entry.next_attempt(task), |lease| lease.attempt);
         if let Some(lease) = lease {
             let key = entry.key(task, lease.attempt);
             self.timers.clear_all(lease.timer);
             self.order(super::Order::Stop(key), effects);
         }
+        self.timers.clear_all(delay);
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();
         let failure = Failure {
             retryable: false,
             ..Failure::timed_out(limit, "its deadline")
         };
-        self.fail(run, task, attempt.max(1), None, failure, effects);
+        self.fail(run, task, attempt, None, failure, effects);
     }
 }

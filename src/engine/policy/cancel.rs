@@ -40,7 +40,7 @@ impl Policy {
         let before = run.ledger().cancelled;
         let ended = walk.counted();
         let cancelled = run.ledger().cancelled - before;
-        self.notify_ended(run, effects);
+        self.notify(run, walk.watched, effects);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
         cancelled
@@ -101,6 +101,7 @@ impl Policy {
             .iter()
             .map(|(task, lease)| entry.key(*task, lease.attempt))
             .collect();
+        entry.note_ended_attempts(&ended);
         self.timers
             .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
         self.timers

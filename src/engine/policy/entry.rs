@@ -4,10 +4,10 @@ use super::super::flow::{Ready, Sink};
 use super::placing::RunKey;
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
-use crate::model::TaskId;
+use crate::model::{TaskId, TaskState};
 use event_listener::Event;
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,13 +80,19 @@ pub(super) struct Entry {
     /// How often a task has failed and was tried again, and how often it was lost with its node.
     pub(super) retries: HashMap<TaskId, u32>,
     pub(super) recoveries: HashMap<TaskId, u32>,
-    /// The last attempt of each task that has had one and is to have another.
+    /// The last attempt of each task that has had one and may have another.
     pub(super) attempts: HashMap<TaskId, u32>,
+    /// Tasks were reactivated. Those that have become ready since; and whether each is in the queue. What else lanes,
+    /// grants and the queue hold of them is from before they ended.
+    pub(super) reactivated: bool,
+    pub(super) ready_again: HashMap<TaskId, bool>,
+    /// From when the deadline of a reactivated task counts.
+    pub(super) deadlines_from: HashMap<TaskId, Time>,
     /// When the first attempt began, of tasks for which that matters.
     pub(super) first_starts: HashMap<TaskId, Time>,
     /// Timers of the run itself, and of deadlines.
     pub(super) timers: Vec<TimerKey>,
-    pub(super) watchers: HashMap<TaskId, Arc<Event>>,
+    pub(super) watchers: BTreeMap<TaskId, Arc<Event>>,
 }
 
 impl Entry {
@@ -104,9 +110,12 @@ impl Entry {
             retries: HashMap::new(),
             recoveries: HashMap::new(),
             attempts: HashMap::new(),
+            reactivated: false,
+            ready_again: HashMap::new(),
+            deadlines_from: HashMap::new(),
             first_starts: HashMap::new(),
             timers: Vec::new(),
-            watchers: HashMap::new(),
+            watchers: BTreeMap::new(),
         }
     }
 
@@ -143,6 +152,58 @@ impl Entry {
         self.attempts.get(&task).map_or(1, |last| last + 1)
     }
 
+    /// Attempts were stopped: leased ones, and those that lanes are at. Another of the same task has a higher number.
+    pub(super) fn note_ended_attempts(&mut self, leased: &[(TaskId, LeaseState)]) {
+        let at_work = self.run.flow().at_work().into_iter();
+        let stopped = |task: &TaskId| {
+            let state = self.run.ended_state(*task);
+            state.is_some_and(|state| state != TaskState::Succeeded)
+        };
+        let of_lanes = at_work.filter(stopped).map(|task| (task, 1));
+        let of_leases = leased.iter().map(|(task, lease)| (*task, lease.attempt));
+        for (task, attempt) in of_leases.chain(of_lanes.collect::<Vec<_>>()) {
+            let last = self.attempts.entry(task).or_default();
+            *last = attempt.max(*last);
+        }
+    }
+
+    /// A reactivated task is ready: in the queue, or to be put there later.
+    pub(super) fn note_ready_again(&mut self, task: TaskId, in_queue: bool) {
+        if self.reactivated && self.run.flow().is_reactivated(task) {
+            self.ready_again.insert(task, in_queue);
+        }
+    }
+
+    /// Takes a task that the queue gave out, unless that was left there from before it was reactivated.
+    pub(super) fn claim(&mut self, task: TaskId) -> bool {
+        if !self.reactivated || !self.run.flow().is_reactivated(task) {
+            return true;
+        }
+        let in_queue = self.ready_again.get_mut(&task);
+        in_queue.is_some_and(std::mem::take)
+    }
+
+    /// Whether a task that was claimed may be begun. Somebody may have claimed it before it was reactivated, and others
+    /// since: the first of them gets it.
+    pub(super) fn may_begin(&mut self, task: TaskId) -> bool {
+        if !self.reactivated {
+            return true;
+        }
+        let free = !self.leased.contains_key(&task) && !self.delayed.contains_key(&task);
+        if free {
+            self.note_ready_again(task, false);
+        }
+        free
+    }
+
+    /// Whether the task should have ended by now, as its deadline says. That of a reactivated task counts anew.
+    pub(super) fn is_deadline_over(&self, task: TaskId, now: Time) -> bool {
+        let deadline = self.run.job().settings_of(task).deadline;
+        let from = self.deadlines_from.get(&task);
+        deadline
+            .is_some_and(|deadline| from.copied().unwrap_or(self.run.submitted()) + deadline <= now)
+    }
+
     /// Every timer that was set for the run.
     pub(super) fn all_timers(&self) -> impl Iterator<Item = TimerKey> + '_ {
         let leases = self.leased.values().filter_map(|lease| lease.timer);
@@ -170,7 +231,12 @@ impl Entry {
 impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
-            Ready::Node(node) if self.run.job().is_queued(node) => self.reached.push(node),
+            Ready::Node(node)
+                if self.run.job().is_queued(node)
+                    || self.run.flow().word(node).is_reactivated() =>
+            {
+                self.reached.push(node);
+            }
             _ => self.ready.push_back(item),
         }
     }

@@ -30,9 +30,7 @@ impl Policy {
 
     /// A lane is in its body; or was in it last, if that failed and it is to be tried again.
     fn explain_lane(&mut self, run: &Run, task: TaskId) -> Option<String> {
-        let again = self.entry(run)?.attempts.contains_key(&task);
-        let running = !again && run.flow().is_running(task);
-        running.then(|| "is running".to_owned())
+        self.is_running(run, task).then(|| "is running".to_owned())
     }
 
     fn explain_delay(&mut self, run: &Run, task: TaskId, effects: &Effects) -> Option<String> {
@@ -100,7 +98,9 @@ impl Policy {
         let retried = self
             .entry(run)
             .is_some_and(|entry| entry.attempts.contains_key(&task));
-        retried || located.is_some_and(|(node, _)| run.job().is_queued(node))
+        retried
+            || run.flow().is_reactivated(task)
+            || located.is_some_and(|(node, _)| run.job().is_queued(node))
     }
 }
 

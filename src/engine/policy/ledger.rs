@@ -1,7 +1,8 @@
 //! What became of a run's tasks, other than success.
 
 use crate::model::{Attempt, Error, TaskId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Counts and causes. Successes are the flow's.
 #[derive(Default)]
@@ -10,31 +11,61 @@ pub(crate) struct Ledger {
     pub(crate) skipped: u64,
     pub(crate) cancelled: u64,
     /// In the order in which they happened.
-    pub(crate) failures: Vec<(TaskId, Error)>,
-    positions: HashMap<TaskId, usize>,
+    failures: BTreeMap<u64, (TaskId, Error)>,
+    /// Where in that order each failed task is.
+    places: BTreeMap<TaskId, u64>,
+    noted: u64,
     /// Attempts of tasks that had more than one, or failed.
     attempts: HashMap<TaskId, Vec<Attempt>>,
     /// Why the run was ended before all its tasks were.
     pub(crate) ended_by: Option<Error>,
+    /// The last attempt of each task that may have another, while the run has ended.
+    pub(super) last_attempts: HashMap<TaskId, u32>,
 }
 
 impl Ledger {
     pub(super) fn fail(&mut self, task: TaskId, error: Error) {
         self.failed += 1;
-        self.positions.insert(task, self.failures.len());
-        self.failures.push((task, error));
+        self.noted += 1;
+        self.places.insert(task, self.noted);
+        self.failures.insert(self.noted, (task, error));
+    }
+
+    /// The task is to run again. Its attempts stay on record.
+    pub(super) fn forget_failure(&mut self, task: TaskId) -> Option<Error> {
+        let place = self.places.remove(&task)?;
+        self.failures.remove(&place).map(|(_, error)| error)
+    }
+
+    /// The failures, in the order in which they happened.
+    pub(crate) fn failures(&self) -> impl ExactSizeIterator<Item = &Error> {
+        self.failures.values().map(|(_, error)| error)
+    }
+
+    /// The tasks that have failed, by id.
+    pub(crate) fn failed_tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.places.keys().copied()
+    }
+
+    /// The first failure among tasks of these ids.
+    pub(crate) fn first_failure_in(&self, ids: Range<u32>) -> Option<Error> {
+        let places = self.places.range(TaskId(ids.start)..TaskId(ids.end));
+        let first = places.map(|(_, place)| place).min()?;
+        self.failures.get(first).map(|(_, error)| error.clone())
     }
 
     pub(super) fn record(&mut self, task: TaskId, attempt: Attempt) {
         self.attempts.entry(task).or_default().push(attempt);
     }
 
-    /// All attempts on record, for those who drop them one by one.
-    pub(crate) fn take_attempts(&mut self) -> Vec<Attempt> {
-        std::mem::take(&mut self.attempts)
-            .into_values()
-            .flatten()
-            .collect()
+    /// All errors and attempts on record, for those who drop them one by one.
+    pub(crate) fn take_all(&mut self) -> (Vec<Error>, Vec<Attempt>) {
+        let failures = std::mem::take(&mut self.failures).into_values();
+        let attempts = std::mem::take(&mut self.attempts).into_values();
+        (
+            failures.map(|(_, error)| error).collect(),
+            attempts.flatten().collect(),
+        )
     }
 
     pub(crate) fn attempts_of(&self, task: TaskId) -> Vec<Attempt> {
@@ -42,7 +73,7 @@ impl Ledger {
     }
 
     pub(crate) fn error_of(&self, task: TaskId) -> Option<Error> {
-        let position = *self.positions.get(&task)?;
-        self.failures.get(position).map(|(_, error)| error.clone())
+        let place = self.places.get(&task)?;
+        self.failures.get(place).map(|(_, error)| error.clone())
     }
 }

@@ -15,10 +15,13 @@ mod node;
 mod order;
 mod placing;
 mod queue;
+mod reactivate;
 mod refuse;
+mod revival;
 mod settle;
 mod take;
 mod timers;
+mod watch;
 
 pub(crate) use attempts::Failure;
 pub(crate) use charge::Charge;
@@ -27,6 +30,7 @@ pub(crate) use ledger::Ledger;
 pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
 pub(crate) use queue::Place;
+pub(crate) use reactivate::Again;
 pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
@@ -74,7 +78,8 @@ impl Policy {
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
         self.queue_sources(run, effects);
-        self.set_run_timers(run, effects);
+        self.set_run_timer(run, run.submitted(), effects);
+        self.set_deadlines(run, effects);
         // Lanes of less urgent runs are asked to look: see `wants_back`.
         self.runs
             .range(run.rank()..)
@@ -96,25 +101,27 @@ impl Policy {
         Entry::new(run.clone(), group, arrays.collect())
     }
 
-    fn set_run_timers(&mut self, run: &Run, effects: &mut Effects) {
-        let (rank, start) = (run.rank(), run.submitted());
-        let mut alarms: Vec<_> = run
-            .job()
-            .time_limit
-            .map(|limit| (start + limit, Alarm::RunLimit(rank)))
-            .into_iter()
-            .collect();
+    /// The limit of the run as a whole counts from `start`.
+    fn set_run_timer(&mut self, run: &Run, start: Time, effects: &mut Effects) {
+        if let Some(limit) = run.job().time_limit {
+            self.set_timer(run, start + limit, Alarm::RunLimit(run.rank()), effects);
+        }
+    }
+
+    fn set_deadlines(&mut self, run: &Run, effects: &mut Effects) {
         for (deadline, task) in run.job().deadlines() {
-            alarms.push((start + deadline, Alarm::Deadline(rank, task)));
+            let at = run.submitted() + deadline;
+            self.set_timer(run, at, Alarm::Deadline(run.rank(), task), effects);
         }
-        effects.retime |= !alarms.is_empty();
-        let keys: Vec<_> = alarms
-            .into_iter()
-            .map(|(at, alarm)| self.timers.set(at, alarm))
-            .collect();
-        if let Some(entry) = self.entry(run) {
-            entry.timers = keys;
-        }
+    }
+
+    /// A timer that goes with the run.
+    fn set_timer(&mut self, run: &Run, at: Time, alarm: Alarm, effects: &mut Effects) {
+        let Some(entry) = self.runs.get_mut(&run.rank()) else {
+            return;
+        };
+        entry.timers.push(self.timers.set(at, alarm));
+        effects.retime = true;
     }
 
     /// Whether a lane, or a grant, of this run should give back what it has not begun: something more urgent waits, or its node has
@@ -169,6 +176,13 @@ impl Policy {
         self.runs.get_mut(&run.rank())
     }
 
+    /// Ends the run, unless tasks have been reactivated since its last one ended.
+    pub(super) fn end_if_through(&mut self, run: &Run, effects: &mut Effects) {
+        if run.flow().is_through() {
+            self.end(run, effects);
+        }
+    }
+
     /// The run has ended: nobody hears of it from the policy any more.
     pub(super) fn end(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.runs.remove(&run.rank()) else {
@@ -181,6 +195,7 @@ impl Policy {
             effects.unplaced.extend(self.placing.remove_run(group));
             self.limits.forget(group);
         }
+        entry.run.ledger().last_attempts = entry.attempts;
         entry.run.mark_ended();
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();

@@ -2,6 +2,7 @@
 
 use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Item, Policy, Run, RunRank};
+use crate::engine::flow::ranges;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
 
@@ -85,7 +86,7 @@ impl Policy {
         if run.flow().open(array, entry) {
             run.flow().array_succeeded(array, entry);
             effects.finish.push((entry.run.clone(), array));
-            self.notify_array_watchers(run, array, effects);
+            self.notify_array_watchers(run, array, 0..0, effects);
         }
         effects.wake = true;
     }
@@ -96,7 +97,19 @@ impl Policy {
     }
 
     /// Tasks, by id, are ready that lanes don't start: one task, or elements of one array.
-    fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+    pub(super) fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        if !entry.reactivated {
+            return self.queue_new(run, tasks, effects);
+        }
+        // Of what was reactivated, what is queued, or was begun, comes by once more from before.
+        let is_new = |task: u32| !entry.ready_again.contains_key(&TaskId(task));
+        let new: Vec<_> = ranges(tasks, is_new).collect();
+        new.into_iter()
+            .for_each(|tasks| self.queue_new(run, tasks, effects));
+    }
+
+    fn queue_new(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
         let settings = run.job().settings_of(TaskId(tasks.start));
         let start = run.submitted() + settings.start_after.unwrap_or_default();
         if start <= effects.now {
@@ -117,11 +130,18 @@ impl Policy {
         let Some((class, rank, group)) = self.rank(run, task) else {
             return;
         };
+        self.note_ready_again(run, tasks.clone());
         self.placing.push(class, rank, group, tasks);
         if self.placing.holds_slots(class) {
             self.overtake(Position::before(rank));
         }
         effects.wake = true;
+    }
+
+    fn note_ready_again(&mut self, run: &Run, tasks: Range<u32>) {
+        if let Some(entry) = self.entry(run).filter(|entry| entry.reactivated) {
+            tasks.for_each(|task| entry.note_ready_again(TaskId(task), true));
+        }
     }
 
     /// What a task asks for, how urgent it is, and in which group it is counted.
@@ -151,7 +171,10 @@ impl Policy {
 
     /// A task that was taken will not be begun now.
     pub(crate) fn give_back_place(&mut self, place: Place, effects: &mut Effects) {
-        if self.limits.run_of(place.group).is_some() {
+        if let Some(rank) = self.limits.run_of(place.group) {
+            if let Some(entry) = self.runs.get_mut(&rank) {
+                entry.note_ready_again(place.task(), true);
+            }
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }

@@ -5,7 +5,6 @@ use super::entry::LeaseState;
 use super::{Effects, Policy, Run};
 use crate::graph::node_of;
 use crate::model::{Attempt, AttemptEnd, BoxError, Returned, TaskId, TaskSettings, TaskState};
-use event_listener::EventListener;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -81,7 +80,10 @@ impl Policy {
                 );
             }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
-            Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
+            Ended::Cancelled => {
+                self.used_attempt(run, task, attempt);
+                self.end_task(run, task, TaskState::Cancelled, effects);
+            }
             Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
         }
         effects.wake = true;
@@ -133,7 +135,7 @@ impl Policy {
                     flow.array_succeeded(array, entry);
                     effects.finish.push((entry.run.clone(), array));
                 }
-                self.notify_array_watchers(run, array, effects);
+                self.notify_array_watchers(run, array, index..index + 1, effects);
             }
         }
         self.queue_reached(run, effects);
@@ -153,7 +155,7 @@ impl Policy {
         walk.end(task, state);
         walk.skip_dependents();
         let ended = walk.counted();
-        self.notify_ended(run, effects);
+        self.notify(run, walk.watched, effects);
         self.report(run, ended, effects);
     }
 
@@ -163,32 +165,6 @@ impl Policy {
             self.end(run, effects);
         }
     }
-
-    pub(crate) fn notify_watchers(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        if let Some(entry) = self.entry(run) {
-            effects.notify.extend(entry.watchers.remove(&task));
-        }
-    }
-
-    pub(crate) fn notify_array_watchers(&mut self, run: &Run, array: usize, effects: &mut Effects) {
-        if run.flow().array(array).is_watched() {
-            self.notify_ended(run, effects);
-        }
-    }
-
-    /// Tells all those whose task has ended.
-    pub(super) fn notify_ended(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        let ended: Vec<TaskId> = entry
-            .watchers
-            .keys()
-            .copied()
-            .filter(|&task| run.ended_state(task).is_some())
-            .collect();
-        effects
-            .notify
-            .extend(ended.iter().filter_map(|task| entry.watchers.remove(task)));
-    }
 }
 
 /// Ends tasks, and finds those that can't run for it.
@@ -196,6 +172,8 @@ pub(super) struct Walk<'a> {
     run: &'a Run,
     lost: Vec<Lost>,
     failed_or_other: [u64; 3],
+    /// Of what was ended, the tasks that somebody waits for, by id.
+    pub(super) watched: Vec<Range<u32>>,
 }
 
 impl<'a> Walk<'a> {
@@ -204,6 +182,7 @@ impl<'a> Walk<'a> {
             run,
             lost: Vec::new(),
             failed_or_other: [0; 3],
+            watched: Vec::new(),
         }
     }
 
@@ -221,8 +200,10 @@ impl<'a> Walk<'a> {
 
     fn end_node(&mut self, node: u32, state: TaskState) {
         let word = self.run.flow().word(node);
-        if word.is_pending() {
-            word.end(state);
+        if word.ended().is_none() {
+            if word.end(state) {
+                self.watched.push(node..node + 1);
+            }
             self.count(state, 1);
             self.lost.push(Lost::Node(node));
         }
@@ -230,19 +211,24 @@ impl<'a> Walk<'a> {
 
     /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
     fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
-        let flow = self.run.flow();
-        let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
+        let (flow, part) = (self.run.flow(), &self.run.job().arrays[array]);
+        let watched = flow.array(array).is_watched();
+        let pending: Vec<_> = flow.array(array).unfinished(elements.clone()).collect();
         if pending.is_empty() && !elements.is_empty() {
             return;
         }
         for range in pending {
             flow.array(array).end(range.clone(), state);
             self.count(state, u64::from(range.end - range.start));
+            if watched {
+                self.watched.push(part.ids(range.clone()));
+            }
             self.lost.push(Lost::Elements(array, range));
         }
-        let node = self.run.job().arrays[array].node;
-        if flow.word(node).is_pending() {
+        let node = part.node;
+        if flow.word(node).ended().is_none() {
             flow.word(node).end(state);
+            self.watched.extend(watched.then_some(node..node + 1));
             self.lost.push(Lost::Node(node));
         }
     }
@@ -270,7 +256,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Enters what was ended in the ledger, and says how much.
-    pub(super) fn counted(self) -> u64 {
+    pub(super) fn counted(&self) -> u64 {
         let [failed, skipped, cancelled] = self.failed_or_other;
         let mut ledger = self.run.ledger();
         ledger.skipped += skipped;
@@ -285,44 +271,5 @@ impl<'a> Walk<'a> {
             _ => 2,
         };
         self.failed_or_other[at] += tasks;
-    }
-}
-
-impl Policy {
-    /// Listens for a task's end; `None` when it has ended already.
-    pub(crate) fn watch(
-        &mut self,
-        run: &Run,
-        task: TaskId,
-        effects: &mut Effects,
-    ) -> Option<EventListener> {
-        if run.has_ended() || run.ended_state(task).is_some() {
-            return None;
-        }
-        self.quiesce(run, effects);
-        if run.ended_state(task).is_some() {
-            return None;
-        }
-        let (node, _) = run.job().locate(task)?;
-        match run.job().array_of_node(node) {
-            Some(array) => run.flow().array(array).watch(),
-            None => run.flow().word(node).watch(),
-        }
-        Some(self.entry(run)?.watchers.entry(task).or_default().listen())
-    }
-
-    /// Shuts out the run's lanes until the engine's lock is given up. The run may turn out to have ended.
-    pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        let (completed, finished) = run.flow().quiesce(entry);
-        effects.wake |= !entry.ready.is_empty();
-        let owner = entry.run.clone();
-        effects
-            .finish
-            .extend(completed.into_iter().map(|array| (owner.clone(), array)));
-        self.queue_reached(run, effects);
-        if finished {
-            self.end(run, effects);
-        }
     }
 }

@@ -122,13 +122,12 @@ impl Policy {
     /// Tasks that have ended meanwhile are passed over.
     fn charge_placed(&mut self, node: NodeKey, placed: Placed) -> Option<Taken> {
         let (place, group) = (Place::of(&placed), placed.run);
-        let pending = |place: &Place, run: &Run| run.ended_state(place.task()).is_none();
-        let run = self
-            .limits
-            .run_of(group)
-            .and_then(|rank| self.runs.get(&rank));
-        let run = run.map(|entry| entry.run.clone());
-        let started = place.zip(run).filter(|(place, run)| pending(place, run));
+        let rank = self.limits.run_of(group);
+        let entry = rank.and_then(|rank| self.runs.get_mut(&rank));
+        let started = place.zip(entry).and_then(|(place, entry)| {
+            let pending = entry.run.ended_state(place.task()).is_none();
+            (pending && entry.claim(place.task())).then(|| (place, entry.run.clone()))
+        });
         let Some((place, run)) = started else {
             self.placing.release(node, placed.allocation);
             return None;
@@ -145,13 +144,24 @@ impl Policy {
         })
     }
 
-    /// Begins an attempt, unless the task has ended meanwhile.
-    pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
+    /// Begins an attempt, unless the task has ended meanwhile. `queued` says that it was in the policy's queue; otherwise
+    /// it is one that lanes may run.
+    pub(crate) fn begin(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        queued: bool,
+        effects: &mut Effects,
+    ) -> Option<u32> {
         let settings = run.job().settings_of(task);
-        let entry = self
-            .runs
-            .get_mut(&run.rank())
-            .filter(|_| run.ended_state(task).is_none())?;
+        let is_free = |entry: &mut Entry| match queued {
+            true => run.ended_state(task).is_none() && entry.may_begin(task),
+            false => run.flow().is_for_lanes(task),
+        };
+        let entry = self.runs.get_mut(&run.rank())?;
+        if !is_free(entry) {
+            return None;
+        }
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
         let timer = settings
             .time_limit
@@ -192,9 +202,12 @@ impl Policy {
         effects.wake = true;
     }
 
-    pub(crate) fn is_leased(&mut self, run: &Run, task: TaskId) -> bool {
-        self.entry(run)
-            .is_some_and(|entry| entry.leased.contains_key(&task))
+    /// Whether somebody is at the task: a lane, if it is for lanes and was not tried before, or a lease.
+    pub(crate) fn is_running(&mut self, run: &Run, task: TaskId) -> bool {
+        let again = |entry: &Entry| entry.attempts.contains_key(&task);
+        self.entry(run).is_some_and(|entry| {
+            entry.leased.contains_key(&task) || !again(entry) && run.flow().is_running(task)
+        })
     }
 }
 
@@ -214,5 +227,5 @@ fn cut(entry: &mut Entry, room: u32) -> Vec<Item> {
 }
 
 fn is_queued(run: &Run, node: u32) -> bool {
-    run.job().is_queued(node)
+    run.job().is_queued(node) || run.flow().word(node).is_reactivated()
 }

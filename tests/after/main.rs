@@ -1,0 +1,12 @@
+//! What can be seen of a run, and done about it, while it goes on and afterwards.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod reactivate;
+mod reactivate_arrays;
+#[path = "../common/watchdog.rs"]
+mod watchdog;
