@@ -3,7 +3,7 @@
 use super::Engine;
 use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
-use super::policy::{Failure, Ledger, RunRank, Time};
+use super::policy::{Due, Failure, Ledger, RunRank, Time};
 use crate::job::Frozen;
 use crate::model::{Attempt, BoxError, Counts, Error, ErrorKind, Panic, TaskId, TaskState};
 use crate::sync::lock;
@@ -257,9 +257,31 @@ impl Run {
         self.flow.job.units[node as usize].release(&self.flow.values, index);
     }
 
+    /// What was held for bodies that had yet to return is let go. Not under a lock: destructors of values run.
+    pub(crate) fn release_due(&self, due: Vec<Due>) {
+        due.into_iter().for_each(|due| match due {
+            Due::Release(node, index) => self.release(node, index),
+            Due::Finish(array) => self.finish_array(array),
+        });
+    }
+
     pub(super) fn finish_array(&self, array: usize) {
         let node = self.flow.job.arrays[array].node;
         self.flow.job.units[node as usize].finish(&self.flow.values);
+    }
+
+    /// A leased body has returned whose attempt was over.
+    pub(crate) fn stray_returned(&self, task: TaskId) -> Vec<Due> {
+        let mut ledger = self.ledger();
+        ledger.strays.returned(task);
+        ledger.strays.due(self)
+    }
+
+    /// A lane is not in a body any more that may have outlived its attempt.
+    fn lane_returned(&self, lane: Option<usize>, task: Option<TaskId>) -> Vec<Due> {
+        let mut ledger = self.ledger();
+        ledger.strays.lane_returned(lane, task);
+        ledger.strays.due(self)
     }
 
     fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
@@ -283,14 +305,20 @@ impl Drop for Run {
 
 impl Host for Run {
     fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool {
-        self.ask(|policy, _| {
+        let (admitted, due) = self.ask(|policy, _| {
             lane.seen.set(self.flow.gate.signal());
             lane.recalled
                 .set(self.has_ended() || policy.wants_back(self));
             let current = !self.has_ended() && task.is_none_or(|task| self.flow.is_for_lanes(task));
             // Under the engine's lock nobody closes the gate, so this goes in.
-            current && self.flow.gate.enter(lane.turnstile, lane.seen.get())
-        })
+            let admitted = current && self.flow.gate.enter(lane.turnstile, lane.seen.get());
+            (
+                admitted,
+                self.lane_returned(Some(lane.turnstile.number()), task),
+            )
+        });
+        self.release_due(due);
+        admitted
     }
 
     fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool {
@@ -340,7 +368,16 @@ impl Supervisor for Run {
                 policy.lane_failed(self, task, failure, effects);
             }
         });
+        let due = self.lane_returned(None, Some(task));
+        self.release_due(due);
         Panic::ignore(|| drop(failure));
+    }
+
+    fn finish(&self, array: usize) {
+        let may_finish = self.ledger().strays.may_finish(self, array);
+        if may_finish {
+            self.finish_array(array);
+        }
     }
 
     fn queue_node(&self, node: u32) {

@@ -247,13 +247,16 @@ impl Lease {
         if !std::mem::replace(&mut self.completed, true) {
             let run = self.charge.run();
             let mut ended = Some(outcome.judged(run.job().settings_of(self.task)));
-            run.engine().with(|policy, effects| {
+            let due = run.engine().with(|policy, effects| {
                 // What no longer counts is the user's to drop, outside the lock.
                 let current = policy.is_current(run, self.task, self.attempt);
                 if let Some(ended) = ended.take_if(|_| current) {
                     policy.complete(run, self.task, self.attempt, ended, effects);
+                    return Vec::new();
                 }
+                run.stray_returned(self.task)
             });
+            run.release_due(due);
             Panic::ignore(|| drop(ended));
         }
     }

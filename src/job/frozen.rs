@@ -175,6 +175,11 @@ impl Frozen {
         array_of_node(&self.arrays, node)
     }
 
+    pub(crate) fn is_empty_array(&self, node: u32) -> bool {
+        let array = self.array_of_node(node);
+        array.is_some_and(|array| self.arrays[array].len == 0)
+    }
+
     /// The array that the element of this number is in.
     pub(crate) fn array_of_element(&self, number: u32) -> Option<usize> {
         // Empty arrays share their first number with the array after them, which is the one found.

@@ -8,5 +8,6 @@
 
 mod reactivate;
 mod reactivate_arrays;
+mod strays;
 #[path = "../common/watchdog.rs"]
 mod watchdog;

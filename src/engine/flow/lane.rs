@@ -23,6 +23,8 @@ const NO_TASK: u32 = !ELEMENT;
 pub(crate) trait Supervisor {
     /// The task's body returned an error or panicked. The lane is outside the gate.
     fn failed(&self, task: TaskId, cause: BoxError);
+    /// All elements of an array have succeeded: what it wanted as a whole is let go.
+    fn finish(&self, array: usize);
     /// A node is ready that only the policy starts.
     fn queue_node(&self, node: u32);
     /// Elements are ready that only the policy starts.

@@ -279,9 +279,13 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// The tasks whose bodies lanes are in, or were in last.
-    pub(crate) fn at_work(&self) -> Vec<TaskId> {
-        read(&self.crew).iter().map(|lane| lane.task()).collect()
+    /// Lanes, and the tasks whose bodies they are in, or were in last.
+    pub(crate) fn at_work(&self) -> Vec<(usize, TaskId)> {
+        let crew = read(&self.crew);
+        crew.iter()
+            .map(|lane| (lane.turnstile().number(), lane.task()))
+            .filter(|&(_, task)| self.job.locate(task).is_some())
+            .collect()
     }
 
     /// Whether a lane is in the task's body, or was in it last and has not settled it.

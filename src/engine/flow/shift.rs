@@ -357,8 +357,7 @@ impl<'a> Shift<'a> {
             .into_iter()
             .for_each(|elements| self.engine.queue_elements(elements));
         if completed {
-            let node = self.flow.job.arrays[array].node;
-            self.flow.job.units[node as usize].finish(&self.flow.values);
+            self.engine.finish(array);
         }
         if self.flow.array(array).is_watched() {
             self.engine.array_settled(array, elements);

@@ -273,6 +273,7 @@ impl Policy {
             return;
         };
         let lease = entry.leased.remove(&task);
+        run.ledger().strays.add(task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
         let key = entry.key(task, attempt);
         self.order(super::Order::Stop(key), effects);
@@ -302,6 +303,7 @@ impl Policy {
         let attempt = lease.map_or(entry.next_attempt(task), |lease| lease.attempt);
         if let Some(lease) = lease {
             let key = entry.key(task, lease.attempt);
+            run.ledger().strays.add(task);
             self.timers.clear_all(lease.timer);
             self.order(super::Order::Stop(key), effects);
         }

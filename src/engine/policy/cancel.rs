@@ -14,8 +14,14 @@ impl Policy {
             return;
         }
         let mut walk = Walk::new(run);
-        for node in 0..run.job().units.len() as u32 {
+        // An array without elements is no task to cancel: it is skipped, or succeeds with what it depends on.
+        let is_empty = |&node: &u32| run.job().is_empty_array(node);
+        let nodes = 0..run.job().units.len() as u32;
+        for node in nodes.filter(|node| !is_empty(node)) {
             walk.end(TaskId(node), TaskState::Cancelled);
+        }
+        if run.job().arrays.iter().any(|part| part.len == 0) {
+            walk.skip_dependents();
         }
         let ended = walk.counted();
         run.ledger().ended_by.get_or_insert(cause);
@@ -101,7 +107,7 @@ impl Policy {
             .iter()
             .map(|(task, lease)| entry.key(*task, lease.attempt))
             .collect();
-        entry.note_ended_attempts(&ended);
+        entry.leave_stopped(&ended);
         self.timers
             .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
         self.timers
@@ -110,6 +116,7 @@ impl Policy {
         // Something may have been kept for what was ready.
         effects.wake = true;
         self.orders.extend(keys.into_iter().map(Order::Stop));
+        self.leave_to_lanes(run);
     }
 }
 

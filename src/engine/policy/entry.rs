@@ -4,7 +4,7 @@ use super::super::flow::{Ready, Sink};
 use super::placing::RunKey;
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
-use crate::model::{TaskId, TaskState};
+use crate::model::TaskId;
 use event_listener::Event;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -152,18 +152,12 @@ impl Entry {
         self.attempts.get(&task).map_or(1, |last| last + 1)
     }
 
-    /// Attempts were stopped: leased ones, and those that lanes are at. Another of the same task has a higher number.
-    pub(super) fn note_ended_attempts(&mut self, leased: &[(TaskId, LeaseState)]) {
-        let at_work = self.run.flow().at_work().into_iter();
-        let stopped = |task: &TaskId| {
-            let state = self.run.ended_state(*task);
-            state.is_some_and(|state| state != TaskState::Succeeded)
-        };
-        let of_lanes = at_work.filter(stopped).map(|task| (task, 1));
-        let of_leases = leased.iter().map(|(task, lease)| (*task, lease.attempt));
-        for (task, attempt) in of_leases.chain(of_lanes.collect::<Vec<_>>()) {
-            let last = self.attempts.entry(task).or_default();
-            *last = attempt.max(*last);
+    /// Attempts were stopped, and their bodies may go on. Another attempt of the same task has a higher number.
+    pub(super) fn leave_stopped(&mut self, leased: &[(TaskId, LeaseState)]) {
+        let mut ledger = self.run.ledger();
+        for (task, lease) in leased {
+            self.attempts.insert(*task, lease.attempt);
+            ledger.strays.add(*task);
         }
     }
 

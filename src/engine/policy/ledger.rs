@@ -1,5 +1,6 @@
 //! What became of a run's tasks, other than success.
 
+use super::strays::Strays;
 use crate::model::{Attempt, Error, TaskId};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,6 +22,7 @@ pub(crate) struct Ledger {
     pub(crate) ended_by: Option<Error>,
     /// The last attempt of each task that may have another, while the run has ended.
     pub(super) last_attempts: HashMap<TaskId, u32>,
+    pub(crate) strays: Strays,
 }
 
 impl Ledger {

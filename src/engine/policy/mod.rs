@@ -19,6 +19,7 @@ mod reactivate;
 mod refuse;
 mod revival;
 mod settle;
+mod strays;
 mod take;
 mod timers;
 mod watch;
@@ -32,6 +33,7 @@ pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
 pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
 pub use settle::Outcome;
+pub(crate) use strays::Due;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
 

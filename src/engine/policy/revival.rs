@@ -26,7 +26,7 @@ pub(super) struct Revival<'a> {
     /// Of nodes that depend on what came back: how many they depend on that has ended without success, and who changed
     /// that last.
     before: HashMap<u32, (usize, u32)>,
-    /// What came back, by id; and empty arrays.
+    /// What came back: ids of single tasks, and of elements of one array each; and empty arrays.
     pub(super) tasks: Vec<Range<u32>>,
     pub(super) empty: Vec<usize>,
     /// How many of it had failed, been skipped, been cancelled.
@@ -79,18 +79,20 @@ impl<'a> Revival<'a> {
         word.reactivate();
         match self.run.job().array_of_node(node) {
             Some(array) => self.empty.push(array),
-            None => self.count(state, node..node + 1),
+            None => {
+                self.count(state, 1);
+                self.tasks.push(node..node + 1);
+            }
         }
         self.look_behind(node);
     }
 
     fn bring_back_elements(&mut self, array: usize, elements: Range<u32>) {
         let (flow, part) = (self.run.flow().array(array), &self.run.job().arrays[array]);
-        let states = elements.clone().map(|index| flow.state(index));
-        for (index, state) in elements.clone().zip(states.collect::<Vec<_>>()) {
-            let state = state.unwrap_or(TaskState::Cancelled);
-            self.count(state, part.ids(index..index + 1));
+        for state in elements.clone().filter_map(|index| flow.state(index)) {
+            self.count(state, 1);
         }
+        self.tasks.push(part.ids(elements.clone()));
         flow.reactivate(elements.clone());
         for &to in &part.each_to {
             self.reach_elements(to as usize, elements.clone());
@@ -172,17 +174,13 @@ impl<'a> Revival<'a> {
         }
     }
 
-    fn count(&mut self, state: TaskState, ids: Range<u32>) {
+    fn count(&mut self, state: TaskState, tasks: u64) {
         let at = match state {
             TaskState::Failed => 0,
             TaskState::Skipped => 1,
             _ => 2,
         };
-        self.counts[at] += u64::from(ids.end - ids.start);
-        match self.tasks.last_mut() {
-            Some(last) if last.end == ids.start => last.end = ids.end,
-            _ => self.tasks.push(ids),
-        }
+        self.counts[at] += tasks;
     }
 }
 

@@ -122,8 +122,8 @@ impl Policy {
         let Some((node, index)) = run.job().locate(task) else {
             return;
         };
+        self.let_go(run, task, effects);
         let Some(entry) = self.entry(run) else { return };
-        effects.release.push((entry.run.clone(), node, index));
         let flow = run.flow();
         match run.job().array_of_node(node) {
             None => {
@@ -133,7 +133,8 @@ impl Policy {
             Some(array) => {
                 if flow.elements_succeeded(array, index..index + 1, entry) {
                     flow.array_succeeded(array, entry);
-                    effects.finish.push((entry.run.clone(), array));
+                    let run = entry.run.clone();
+                    self.let_go_of_array(&run, array, effects);
                 }
                 self.notify_array_watchers(run, array, index..index + 1, effects);
             }

@@ -74,11 +74,10 @@ impl Policy {
         let (settled, finished) = run.flow().quiesce(entry);
         effects.wake |= !entry.ready.is_empty();
         let owner = entry.run.clone();
-        let completed = settled.iter().filter(|settled| settled.completed);
-        effects
-            .finish
-            .extend(completed.map(|settled| (owner.clone(), settled.array)));
         for settled in settled {
+            if settled.completed {
+                self.let_go_of_array(&owner, settled.array, effects);
+            }
             self.notify_array_watchers(run, settled.array, settled.elements, effects);
         }
         self.queue_reached(run, effects);
