@@ -27,11 +27,12 @@ pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
     DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
+    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskPage, TaskSettings,
+    TaskState, TaskStatus,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};
-pub use run::{Ended, Run, Waiting};
+pub use run::{Ended, Run, Tasks, Waiting};
 pub use work::{
     All, AnyFunction, Argument, Array, Asynchronous, Body, Context, EachInput, EachInputs, Element,
     Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,

@@ -1,6 +1,9 @@
 //! The façade's second half: runs, and what comes out of them.
 
 mod again;
+mod tasks;
+
+pub use tasks::Tasks;
 
 use crate::engine::{self, forbids_waiting, waiting};
 use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
@@ -122,7 +125,13 @@ impl Run {
         Ok(Explanation::new(words))
     }
 
-    /// How many tasks stand where: exact once the run has ended, and at most a few tasks behind before.
+    /// How many tasks stand where; the numbers add up to the total. Exact once the run has ended, and before that as of some
+    /// time during the call, at most a few tasks behind.
+    ///
+    /// What has ended is counted as it ends. Which of the others wait is looked up, in one pass over the single tasks that
+    /// have not succeeded and their edges, and over elements sixty-four at a time: some milliseconds for a million single
+    /// tasks, microseconds for a million elements. (Azure Batch: job task counts, whose *active* are those that wait or are
+    /// ready.)
     pub fn counts(&self) -> Counts {
         self.run.counts()
     }
@@ -172,7 +181,7 @@ impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run")
             .field("job", &self.run.name())
-            .field("counts", &self.counts())
+            .field("counts", &self.run.counts_of_ended())
             .finish_non_exhaustive()
     }
 }

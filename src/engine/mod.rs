@@ -5,16 +5,19 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod census;
 mod clock;
 mod current;
 mod effects;
 mod flow;
+mod list;
 mod policy;
 mod run;
 
 pub(crate) use current::{Current, enter, forbids_waiting, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
+pub(crate) use list::Sought;
 pub(crate) use policy::Again;
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};

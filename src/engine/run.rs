@@ -109,8 +109,8 @@ impl Run {
         &self.end
     }
 
-    /// How many tasks stand where.
-    pub(crate) fn counts(&self) -> Counts {
+    /// How many tasks have ended, and how.
+    pub(crate) fn counts_of_ended(&self) -> Counts {
         let total = self.flow.job.tasks;
         let ledger = self.ledger();
         let Ledger {
@@ -126,6 +126,7 @@ impl Run {
             failed,
             skipped,
             cancelled,
+            ..Counts::default()
         }
     }
 
@@ -205,23 +206,25 @@ impl Run {
     }
 
     fn skip_error(&self, task: TaskId) -> Error {
-        let error = |message| {
-            Error::new(ErrorKind::TaskSkipped, message)
-                .in_job(self.name())
-                .of_task(self.label(task))
-        };
-        match self
-            .flow
-            .job
-            .upstream_of(task, |before| self.is_root_cause(before))
-        {
-            Some(root) => {
-                let message = format!("was skipped, since `{}` did not succeed", self.label(root));
-                let cause = self.task_error(root);
-                cause.into_iter().fold(error(message), Error::caused_by)
-            }
-            None => error("was skipped, since a task it depends on did not succeed".to_owned()),
+        let root = |before| self.is_root_cause(before);
+        match self.flow.job.upstream_of(task, root) {
+            Some(root) => self.skip_error_for(task, root),
+            None => self.skipped(task, "a task it depends on"),
         }
+    }
+
+    /// The error of a task that was skipped because of another.
+    pub(super) fn skip_error_for(&self, task: TaskId, root: TaskId) -> Error {
+        let error = self.skipped(task, &format!("`{}`", self.label(root)));
+        let cause = self.task_error(root);
+        cause.into_iter().fold(error, Error::caused_by)
+    }
+
+    fn skipped(&self, task: TaskId, because_of: &str) -> Error {
+        let message = format!("was skipped, since {because_of} did not succeed");
+        Error::new(ErrorKind::TaskSkipped, message)
+            .in_job(self.name())
+            .of_task(self.label(task))
     }
 
     fn is_root_cause(&self, task: TaskId) -> bool {
@@ -284,7 +287,7 @@ impl Run {
         ledger.strays.due(self)
     }
 
-    fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
+    pub(super) fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
         self.engine.with(ask)
     }
 }

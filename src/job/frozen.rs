@@ -50,6 +50,7 @@ pub(crate) struct Frozen {
     /// Nodes whose outputs must be dropped.
     pub(crate) owners: Vec<u32>,
     pub(crate) labels: HashMap<u32, Arc<str>>,
+    pub(crate) names: HashMap<Arc<str>, u32>,
     pub(crate) priority: i32,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) task_order: TaskOrder,
@@ -173,6 +174,11 @@ impl Frozen {
 
     pub(crate) fn array_of_node(&self, node: u32) -> Option<usize> {
         array_of_node(&self.arrays, node)
+    }
+
+    /// The task or array of a name.
+    pub(crate) fn named(&self, name: &str) -> Option<TaskId> {
+        self.names.get(name).copied().map(TaskId)
     }
 
     pub(crate) fn is_empty_array(&self, node: u32) -> bool {

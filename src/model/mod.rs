@@ -8,6 +8,7 @@ mod node;
 mod outcome;
 mod resources;
 pub(crate) mod settings;
+mod status;
 
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
@@ -19,5 +20,6 @@ pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
     Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
 };
+pub use status::{TaskPage, TaskStatus};
 
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod lists;
 mod reactivate;
 mod reactivate_arrays;
 mod strays;

@@ -412,6 +412,17 @@ impl ArrayFlow {
         self.reactivated.get().is_some_and(|bits| bits.get(index))
     }
 
+    /// Of 64 elements, those that have not ended; beyond the last, anything.
+    pub(crate) fn unfinished_word(&self, at: usize) -> u64 {
+        let reactivated = self.reactivated.get().map_or(0, |bits| bits.word(at));
+        !self.ended.word(at) | reactivated
+    }
+
+    /// Of 64 elements, those that have succeeded.
+    pub(crate) fn succeeded_word(&self, at: usize) -> u64 {
+        self.succeeded.word(at)
+    }
+
     /// How the array ends as a whole for those elements that have ended without success, if any have.
     pub(crate) fn loss(&self) -> Option<TaskState> {
         let word = |bits: &OnceLock<Bits>, at| bits.get().map_or(0, |bits| bits.word(at));

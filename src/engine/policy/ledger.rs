@@ -3,7 +3,7 @@
 use super::strays::Strays;
 use crate::model::{Attempt, Error, TaskId};
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 /// Counts and causes. Successes are the flow's.
 #[derive(Default)]
@@ -47,6 +47,19 @@ impl Ledger {
     /// The tasks that have failed, by id.
     pub(crate) fn failed_tasks(&self) -> impl Iterator<Item = TaskId> {
         self.places.keys().copied()
+    }
+
+    /// As well, but those after this one.
+    pub(crate) fn failed_after(&self, after: Option<TaskId>) -> impl Iterator<Item = TaskId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let places = self.places.range((from, Bound::Unbounded));
+        places.map(|(&task, _)| task)
+    }
+
+    /// The number of the last attempt of a task that is on record.
+    pub(super) fn last_attempt(&self, task: TaskId) -> Option<u32> {
+        let on_record = || Some(self.attempts.get(&task)?.last()?.number);
+        self.last_attempts.get(&task).copied().or_else(on_record)
     }
 
     /// The first failure among tasks of these ids.

@@ -32,6 +32,7 @@ pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
 pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
+pub(crate) use revival::{is_ready, obstacle};
 pub use settle::Outcome;
 pub(crate) use strays::Due;
 pub(crate) use take::{Taken, TakenWork};

@@ -185,7 +185,7 @@ impl<'a> Revival<'a> {
 }
 
 /// What a task, or an array as a whole, depends on that has ended without success: it can't run before that has.
-pub(super) fn obstacle(run: &Run, task: TaskId) -> Option<TaskId> {
+pub(crate) fn obstacle(run: &Run, task: TaskId) -> Option<TaskId> {
     let (node, index) = run.job().locate(task)?;
     let whole = lost_before(run, node).next().map(TaskId);
     let array = run.job().array_of_node(node).filter(|_| task.is_element());
@@ -208,7 +208,7 @@ fn obstacle_of_element(run: &Run, array: usize, index: u32) -> Option<TaskId> {
 }
 
 /// Whether all that a task depends on has succeeded.
-pub(super) fn is_ready(run: &Run, node: u32, element: Option<(usize, u32)>) -> bool {
+pub(crate) fn is_ready(run: &Run, node: u32, element: Option<(usize, u32)>) -> bool {
     let succeeded = |state: Option<TaskState>| state == Some(TaskState::Succeeded);
     let each_from = element.map_or(&[][..], |(array, _)| &run.job().arrays[array].each_from);
     let index = element.map_or(0, |(_, index)| index);

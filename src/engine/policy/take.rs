@@ -202,11 +202,34 @@ impl Policy {
         effects.wake = true;
     }
 
+    /// The tasks that somebody is at.
+    pub(crate) fn running(&mut self, run: &Run) -> Vec<TaskId> {
+        let at_work = run.flow().at_work();
+        let leased = |entry: &mut Entry| entry.leased.keys().copied().collect();
+        let mut tasks: Vec<_> = self.entry(run).map(leased).unwrap_or_default();
+        let of_lanes = at_work.into_iter().map(|(_, task)| task);
+        tasks.extend(of_lanes.filter(|&task| self.is_running(run, task)));
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    }
+
+    /// The number of a task's attempt that goes on, or of its last, if that left a trace.
+    pub(crate) fn last_attempt(&mut self, run: &Run, task: TaskId) -> Option<u32> {
+        let current = self.entry(run).and_then(|entry| {
+            let lease = entry.leased.get(&task).map(|lease| lease.attempt);
+            lease.or_else(|| entry.attempts.get(&task).copied())
+        });
+        let recorded = run.ledger().last_attempt(task);
+        current.max(recorded)
+    }
+
     /// Whether somebody is at the task: a lane, if it is for lanes and was not tried before, or a lease.
     pub(crate) fn is_running(&mut self, run: &Run, task: TaskId) -> bool {
         let again = |entry: &Entry| entry.attempts.contains_key(&task);
         self.entry(run).is_some_and(|entry| {
-            entry.leased.contains_key(&task) || !again(entry) && run.flow().is_running(task)
+            let for_lanes = || run.flow().is_running(task) && !is_queued_or_array(run, task);
+            entry.leased.contains_key(&task) || !again(entry) && for_lanes()
         })
     }
 }
@@ -224,6 +247,13 @@ fn cut(entry: &mut Entry, room: u32) -> Vec<Item> {
         items.push(item);
     }
     items
+}
+
+fn is_queued_or_array(run: &Run, task: TaskId) -> bool {
+    let located = run.job().locate(task);
+    located.is_none_or(|(node, _)| {
+        is_queued(run, node) || !task.is_element() && run.job().array_of_node(node).is_some()
+    })
 }
 
 fn is_queued(run: &Run, node: u32) -> bool {
