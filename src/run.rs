@@ -125,6 +125,15 @@ impl Run {
         Ok(Explanation::new(words))
     }
 
+    /// What holds the run back: for whom how many tasks wait, and why those don't run or for how long they have; which
+    /// limits, times and nodes keep ready tasks from starting. The biggest reason first, one a line, and at last what is
+    /// running. Each task that has not ended is counted once. For people: the words may change.
+    ///
+    /// It takes one pass over what has not ended, some ten milliseconds for a million single tasks; tasks go on meanwhile.
+    pub fn explain_all(&self) -> Explanation {
+        Explanation::new(self.run.explain_all())
+    }
+
     /// How many tasks stand where; the numbers add up to the total. Exact once the run has ended, and before that as of some
     /// time during the call, at most a few tasks behind.
     ///

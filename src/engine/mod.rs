@@ -5,6 +5,7 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod blame;
 mod census;
 mod clock;
 mod current;

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod explain;
 mod lists;
 mod reactivate;
 mod reactivate_arrays;

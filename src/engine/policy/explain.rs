@@ -64,7 +64,7 @@ impl Policy {
         Some(format!("waits for `{label}`, which has not ended"))
     }
 
-    fn explain_ready(&mut self, run: &Run, task: TaskId) -> String {
+    pub(super) fn explain_ready(&mut self, run: &Run, task: TaskId) -> String {
         let queued = self.rank(run, task).filter(|_| self.is_queued(run, task));
         if let Some((_, _, group)) = queued
             && let Some(limit) = self.explain_limit(group)
@@ -86,7 +86,7 @@ impl Policy {
         ))
     }
 
-    fn explain_place(&self, class: super::placing::ClassId, rank: Rank) -> String {
+    pub(super) fn explain_place(&self, class: super::placing::ClassId, rank: Rank) -> String {
         let name = |node| self.nodes.name(node);
         let why: Explanation = self.placing.explain(class, rank, &name);
         format!("is ready; {why}")
@@ -118,6 +118,6 @@ fn ended(run: &Run, task: TaskId, state: TaskState) -> String {
 }
 
 /// To the millisecond.
-fn words(time: Duration) -> String {
+pub(super) fn words(time: Duration) -> String {
     format!("{:?}", Duration::from_millis(time.as_millis() as u64))
 }

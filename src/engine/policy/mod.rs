@@ -9,6 +9,7 @@ mod charge;
 mod check;
 mod entry;
 mod explain;
+mod explain_all;
 mod ledger;
 mod limits;
 mod node;
