@@ -47,7 +47,7 @@ fn what_holds_the_run_back_most_is_told_first() {
             "{words}"
         );
         assert!(
-            words.contains("\n1 task may not start before their time, the first in 3"),
+            words.contains("\n1 task may not start yet, the first in 3"),
             "{words}"
         );
         assert!(

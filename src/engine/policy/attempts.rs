@@ -297,7 +297,6 @@ impl Policy {
         let Some(entry) = self.entry(run).filter(|_| run.ended_state(task).is_none()) else {
             return;
         };
-        entry.stale = true;
         effects.wake = true;
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(entry.next_attempt(task), |lease| lease.attempt);
@@ -308,6 +307,7 @@ impl Policy {
             self.order(super::Order::Stop(key), effects);
         }
         self.timers.clear_all(delay);
+        self.mark_stale(run);
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();
         let failure = Failure {
             retryable: false,

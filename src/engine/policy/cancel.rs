@@ -94,7 +94,6 @@ impl Policy {
     /// Takes back the leases of tasks that were ended, and has their attempts stopped.
     fn stop_ended(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        entry.stale = true;
         let ended: Vec<_> = entry
             .leased
             .extract_if(|&task, _| run.ended_state(task).is_some())
@@ -116,6 +115,7 @@ impl Policy {
         // Something may have been kept for what was ready.
         effects.wake = true;
         self.orders.extend(keys.into_iter().map(Order::Stop));
+        self.mark_stale(run);
         self.leave_to_lanes(run);
     }
 }

@@ -1,11 +1,11 @@
 //! Shares of nodes, and who holds them.
 
 use super::placing::{Allocation, NodeKey, RunKey};
-use super::{Effects, Policy, Run};
+use super::{Effects, Policy, Run, RunRank};
 use crate::engine::Engine;
 use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -35,12 +35,17 @@ pub(super) struct Share {
 #[derive(Default)]
 pub(super) struct Charges {
     out: HashMap<u64, Weak<Charge>>,
+    /// How many of each run are for plain tasks: those of lanes are.
+    plain: BTreeMap<RunRank, u32>,
     made: u64,
 }
 
 impl Charges {
     pub(super) fn make(&mut self, run: &Arc<Run>, share: Share) -> Arc<Charge> {
         self.made += 1;
+        if share.group.is_none() {
+            *self.plain.entry(run.rank()).or_default() += 1;
+        }
         let gpus: Vec<_> = share
             .allocation
             .gpus()
@@ -61,6 +66,21 @@ impl Charges {
         charge
     }
 
+    /// A charge for plain tasks of the run is back.
+    fn end_plain(&mut self, rank: RunRank) {
+        if let Some(count) = self.plain.get_mut(&rank) {
+            *count -= 1;
+            if *count == 0 {
+                self.plain.remove(&rank);
+            }
+        }
+    }
+
+    /// The runs that somebody has plain tasks of, the more urgent first.
+    pub(super) fn plain_runs(&self) -> impl Iterator<Item = &RunRank> {
+        self.plain.keys()
+    }
+
     pub(super) fn are_all_back(&self) -> bool {
         self.out.is_empty()
     }
@@ -71,10 +91,19 @@ impl Charges {
 }
 
 impl Policy {
-    fn give_back_charge(&mut self, number: u64, share: Option<Share>, effects: &mut Effects) {
+    fn give_back_charge(
+        &mut self,
+        rank: RunRank,
+        number: u64,
+        share: Option<Share>,
+        effects: &mut Effects,
+    ) {
         self.charges.out.remove(&number);
         if let Some(share) = share {
             self.placing.release(share.node, share.allocation);
+            if share.group.is_none() {
+                self.charges.end_plain(rank);
+            }
             share
                 .group
                 .into_iter()
@@ -121,8 +150,8 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let (number, share) = (self.number, self.share.take());
+        let (rank, number, share) = (self.run.rank(), self.number, self.share.take());
         self.engine
-            .with(|policy, effects| policy.give_back_charge(number, share, effects));
+            .with(|policy, effects| policy.give_back_charge(rank, number, share, effects));
     }
 }

@@ -68,8 +68,6 @@ pub(super) struct Entry {
     /// Who counts those of its tasks that the policy starts; and of which arrays, by node, another does.
     group: RunKey,
     arrays: HashMap<u32, RunKey>,
-    /// Tasks have been ended that may be among those ready.
-    pub(super) stale: bool,
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
@@ -102,7 +100,6 @@ impl Entry {
             ready: VecDeque::new(),
             group,
             arrays,
-            stale: false,
             opened: Vec::new(),
             reached: Vec::new(),
             leased: HashMap::new(),
@@ -119,9 +116,9 @@ impl Entry {
         }
     }
 
-    /// Whether there are plain tasks to start, or to steal from a lane.
-    pub(super) fn has_or_shares_plain(&self) -> bool {
-        !self.ready.is_empty() || self.run.flow().has_surplus()
+    /// Whether there are plain tasks to start.
+    pub(super) fn has_plain(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// Who counts the tasks of a node.

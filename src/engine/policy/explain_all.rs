@@ -26,7 +26,7 @@ impl Policy {
 
     /// What holds a run back most, then what holds it back less, then what is going on. `blames` are those that others
     /// wait for; `free` is how many tasks wait for none.
-    pub(crate) fn explain_all(
+    pub(in crate::engine) fn explain_all(
         &mut self,
         run: &Run,
         blames: &[Blame],
@@ -100,7 +100,7 @@ impl Policy {
             ))
         };
         let retries = reason(retries, "may be tried again after their backoff");
-        let starts = reason(starts, "may not start before their time");
+        let starts = reason(starts, "may not start yet");
         retries.into_iter().chain(starts).collect()
     }
 

@@ -13,6 +13,7 @@ mod explain_all;
 mod ledger;
 mod limits;
 mod node;
+mod offers;
 mod order;
 mod placing;
 mod queue;
@@ -45,6 +46,7 @@ use charge::Charges;
 use entry::Entry;
 use limits::Limits;
 use node::Nodes;
+use offers::Offers;
 use placing::{Placing, Position};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -56,6 +58,7 @@ pub(crate) struct Policy {
     runs: BTreeMap<RunRank, Entry>,
     /// What the policy starts itself, and what there is for it and for lanes.
     placing: Placing,
+    offers: Offers,
     limits: Limits,
     nodes: Nodes,
     charges: Charges,
@@ -85,10 +88,7 @@ impl Policy {
         self.set_run_timer(run, run.submitted(), effects);
         self.set_deadlines(run, effects);
         // Lanes of less urgent runs are asked to look: see `wants_back`.
-        self.runs
-            .range(run.rank()..)
-            .skip(1)
-            .for_each(|(_, other)| other.run.flow().gate.raise());
+        self.recall(|other| other > run.rank());
         if run.job().tasks == 0 {
             self.end(run, effects);
         }
@@ -131,23 +131,22 @@ impl Policy {
     /// Whether a lane, or a grant, of this run should give back what it has not begun: something more urgent waits, or its node has
     /// fewer slots than are in use.
     pub(crate) fn wants_back(&self, run: &Run) -> bool {
-        let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
-        let mut before = self.runs.iter().take_while(more_urgent);
+        let more_urgent = |rank: RunRank| rank.is_more_urgent_than(run.rank());
         let mut may = |group| self.limits.room(group);
         let bound = Position::before(run.rank().plain());
         self.placing.is_over_committed()
-            || before.any(|(_, entry)| entry.has_or_shares_plain())
+            || self.first_plain(true).is_some_and(more_urgent)
             || self.placing.has_before(bound, &mut may)
     }
 
     /// Whether there is something to start.
     fn has_work(&self) -> bool {
-        self.placing.has_ready() || self.runs.values().any(|entry| !entry.ready.is_empty())
+        self.placing.has_ready() || self.first_plain(false).is_some()
     }
 
     /// Whether there is something to start, or to steal from a lane.
     fn has_or_shares_work(&self) -> bool {
-        self.placing.has_ready() || self.runs.values().any(Entry::has_or_shares_plain)
+        self.placing.has_ready() || self.first_plain(true).is_some()
     }
 
     /// Closes the pool: nothing more is taken in.
@@ -192,6 +191,7 @@ impl Policy {
         let Some(entry) = self.runs.remove(&run.rank()) else {
             return;
         };
+        self.withdraw(run.rank());
         entry
             .all_timers()
             .for_each(|timer| self.timers.clear(timer));
@@ -213,6 +213,7 @@ impl Policy {
     pub(crate) fn give_back(&mut self, run: &Run, items: Vec<Item>, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
             entry.ready.extend(items);
+            self.offer(run);
             effects.wake = true;
         }
     }

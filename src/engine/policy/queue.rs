@@ -41,7 +41,8 @@ impl Policy {
     pub(super) fn queue_sources(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         if !run.job().queued {
-            return entry.ready.extend(run.flow().initial());
+            entry.ready.extend(run.flow().initial());
+            return self.offer(run);
         }
         let sources = run.job().csr.sources.iter();
         for (at, &node) in (0..).zip(sources) {
@@ -66,7 +67,7 @@ impl Policy {
             let nodes = std::mem::take(&mut entry.reached);
             let opened = std::mem::take(&mut entry.opened);
             if nodes.is_empty() && opened.is_empty() {
-                return;
+                return self.offer(run);
             }
             for elements in opened {
                 self.queue_elements(run, elements, effects);
@@ -164,9 +165,7 @@ impl Policy {
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.
     fn overtake(&self, position: Position) {
-        let overtaken = |rank: &RunRank| position < Position::before(rank.plain());
-        let entries = self.runs.iter().filter(|(rank, _)| overtaken(rank));
-        entries.for_each(|(_, entry)| entry.run.flow().gate.raise());
+        self.recall(|rank| position < Position::before(rank.plain()));
     }
 
     /// A task that was taken will not be begun now.

@@ -59,24 +59,13 @@ impl Policy {
 
     /// Nothing is kept for tasks that have ended.
     fn discard_ended(&mut self) {
-        if self.runs.values().any(|entry| entry.stale) {
+        if self.has_stale() {
             let (runs, limits) = (&self.runs, &self.limits);
             self.placing.discard_heads(&mut |group, task| {
                 let entry = limits.run_of(group).and_then(|rank| runs.get(&rank));
                 entry.is_some_and(|entry| entry.run.ended_state(TaskId(task)).is_some())
             });
         }
-    }
-
-    /// The most urgent run that has plain tasks for the taker.
-    fn first_plain(&self, lanes: bool) -> Option<RunRank> {
-        let has_some = |entry: &Entry| match lanes {
-            true => entry.has_or_shares_plain(),
-            false => !entry.ready.is_empty(),
-        };
-        let mut runs = self.runs.iter();
-        runs.find(|(_, entry)| has_some(entry))
-            .map(|(&rank, _)| rank)
     }
 
     fn take_plain(
@@ -94,6 +83,7 @@ impl Policy {
             true => TakenWork::Shift(entry.ready.drain(..).collect(), signal),
             false => TakenWork::Tasks(cut(entry, room), signal),
         };
+        self.offer_taken(rank);
         Some(Taken { charge, work })
     }
 
@@ -199,6 +189,7 @@ impl Policy {
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         entry.ready.extend(tasks.into_iter().map(Item::task));
+        self.offer(run);
         effects.wake = true;
     }
 
