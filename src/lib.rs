@@ -17,6 +17,8 @@ mod model;
 mod pool;
 mod run;
 mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod work;
 
 pub use executor::Executor;

@@ -1,6 +1,7 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
 mod build;
+mod distinct;
 mod freeze;
 mod frozen;
 mod settings;
@@ -11,3 +12,4 @@ pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use settings::QueuedNodes;

@@ -273,9 +273,9 @@ impl Policy {
             return;
         };
         let lease = entry.leased.remove(&task);
-        run.ledger().strays.add(task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
         let key = entry.key(task, attempt);
+        self.leave_stray(run, task);
         self.order(super::Order::Stop(key), effects);
         let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
         self.fail(
@@ -300,9 +300,9 @@ impl Policy {
         effects.wake = true;
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(entry.next_attempt(task), |lease| lease.attempt);
+        let key = entry.key(task, attempt);
         if let Some(lease) = lease {
-            let key = entry.key(task, lease.attempt);
-            run.ledger().strays.add(task);
+            self.leave_stray(run, task);
             self.timers.clear_all(lease.timer);
             self.order(super::Order::Stop(key), effects);
         }

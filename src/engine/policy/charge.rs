@@ -5,7 +5,8 @@ use super::{Effects, Policy, Run, RunRank};
 use crate::engine::Engine;
 use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -34,7 +35,7 @@ pub(super) struct Share {
 /// All charges that are out.
 #[derive(Default)]
 pub(super) struct Charges {
-    out: HashMap<u64, Weak<Charge>>,
+    out: FxHashMap<u64, Weak<Charge>>,
     /// How many of each run are for plain tasks: those of lanes are.
     plain: BTreeMap<RunRank, u32>,
     made: u64,

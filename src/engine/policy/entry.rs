@@ -1,13 +1,14 @@
 //! A run, as the policy sees it.
 
 use super::super::flow::{Ready, Sink};
-use super::placing::RunKey;
+use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::model::TaskId;
 use event_listener::Event;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -67,50 +68,56 @@ pub(super) struct Entry {
     pub(super) ready: VecDeque<Item>,
     /// Who counts those of its tasks that the policy starts; and of which arrays, by node, another does.
     group: RunKey,
-    arrays: HashMap<u32, RunKey>,
+    arrays: FxHashMap<u32, RunKey>,
+    /// What tasks ask for, by their settings and whether their bodies wait.
+    pub(super) classes: FxHashMap<(u32, bool), ClassId>,
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
     /// The current attempt of each task that an executor has been given one by one.
-    pub(super) leased: HashMap<TaskId, LeaseState>,
+    pub(super) leased: FxHashMap<TaskId, LeaseState>,
     /// Tasks that are not ready before a time.
-    pub(super) delayed: HashMap<TaskId, TimerKey>,
+    pub(super) delayed: FxHashMap<TaskId, TimerKey>,
     /// How often a task has failed and was tried again, and how often it was lost with its node.
-    pub(super) retries: HashMap<TaskId, u32>,
-    pub(super) recoveries: HashMap<TaskId, u32>,
+    pub(super) retries: FxHashMap<TaskId, u32>,
+    pub(super) recoveries: FxHashMap<TaskId, u32>,
     /// The last attempt of each task that has had one and may have another.
-    pub(super) attempts: HashMap<TaskId, u32>,
+    pub(super) attempts: FxHashMap<TaskId, u32>,
     /// Tasks were reactivated. Those that have become ready since; and whether each is in the queue. What else lanes,
     /// grants and the queue hold of them is from before they ended.
     pub(super) reactivated: bool,
-    pub(super) ready_again: HashMap<TaskId, bool>,
+    pub(super) ready_again: FxHashMap<TaskId, bool>,
+    /// Bodies have outlived their attempts.
+    pub(super) had_strays: bool,
     /// From when the deadline of a reactivated task counts.
-    pub(super) deadlines_from: HashMap<TaskId, Time>,
+    pub(super) deadlines_from: FxHashMap<TaskId, Time>,
     /// When the first attempt began, of tasks for which that matters.
-    pub(super) first_starts: HashMap<TaskId, Time>,
+    pub(super) first_starts: FxHashMap<TaskId, Time>,
     /// Timers of the run itself, and of deadlines.
     pub(super) timers: Vec<TimerKey>,
     pub(super) watchers: BTreeMap<TaskId, Arc<Event>>,
 }
 
 impl Entry {
-    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: HashMap<u32, RunKey>) -> Self {
+    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: FxHashMap<u32, RunKey>) -> Self {
         Entry {
             run,
             ready: VecDeque::new(),
             group,
             arrays,
+            classes: FxHashMap::default(),
             opened: Vec::new(),
             reached: Vec::new(),
-            leased: HashMap::new(),
-            delayed: HashMap::new(),
-            retries: HashMap::new(),
-            recoveries: HashMap::new(),
-            attempts: HashMap::new(),
+            leased: FxHashMap::default(),
+            delayed: FxHashMap::default(),
+            retries: FxHashMap::default(),
+            recoveries: FxHashMap::default(),
+            attempts: FxHashMap::default(),
             reactivated: false,
-            ready_again: HashMap::new(),
-            deadlines_from: HashMap::new(),
-            first_starts: HashMap::new(),
+            had_strays: false,
+            ready_again: FxHashMap::default(),
+            deadlines_from: FxHashMap::default(),
+            first_starts: FxHashMap::default(),
             timers: Vec::new(),
             watchers: BTreeMap::new(),
         }
@@ -152,6 +159,7 @@ impl Entry {
     /// Attempts were stopped, and their bodies may go on. Another attempt of the same task has a higher number.
     pub(super) fn leave_stopped(&mut self, leased: &[(TaskId, LeaseState)]) {
         let mut ledger = self.run.ledger();
+        self.had_strays = true;
         for (task, lease) in leased {
             self.attempts.insert(*task, lease.attempt);
             ledger.strays.add(*task);

@@ -2,7 +2,8 @@
 
 use super::strays::Strays;
 use crate::model::{Attempt, Error, TaskId};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
 /// Counts and causes. Successes are the flow's.
@@ -17,11 +18,11 @@ pub(crate) struct Ledger {
     places: BTreeMap<TaskId, u64>,
     noted: u64,
     /// Attempts of tasks that had more than one, or failed.
-    attempts: HashMap<TaskId, Vec<Attempt>>,
+    attempts: FxHashMap<TaskId, Vec<Attempt>>,
     /// Why the run was ended before all its tasks were.
     pub(crate) ended_by: Option<Error>,
     /// The last attempt of each task that may have another, while the run has ended.
-    pub(super) last_attempts: HashMap<TaskId, u32>,
+    pub(super) last_attempts: FxHashMap<TaskId, u32>,
     pub(crate) strays: Strays,
 }
 

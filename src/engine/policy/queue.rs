@@ -3,6 +3,7 @@
 use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Item, Policy, Run, RunRank};
 use crate::engine::flow::ranges;
+use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
 
@@ -40,7 +41,7 @@ impl Policy {
     /// What is ready at the start: plain tasks for lanes, the others for the policy.
     pub(super) fn queue_sources(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        if !run.job().queued {
+        if run.job().queued == QueuedNodes::None {
             entry.ready.extend(run.flow().initial());
             return self.offer(run);
         }
@@ -116,8 +117,10 @@ impl Policy {
         if start <= effects.now {
             return self.push(run, tasks, effects);
         }
-        for task in tasks {
-            self.ready_at(run, TaskId(task), start, effects);
+        // What was cancelled before it became ready has nothing to wait for.
+        let pending = |task: &TaskId| run.ended_state(*task).is_none();
+        for task in tasks.map(TaskId).filter(pending) {
+            self.ready_at(run, task, start, effects);
         }
     }
 
@@ -149,18 +152,31 @@ impl Policy {
     pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
         let (node, _) = run.job().locate(task)?;
         let group = self.entry(run)?.group_of(node);
-        let settings = run.job().settings_of(task);
-        let resources = settings.resources.clone().unwrap_or_default();
-        let request = match run.job().is_asynchronous(node) {
-            true => Request::waiting(resources),
-            false => Request::blocking(resources),
-        };
+        let class = self.class_of(run, node)?;
         let rank = Rank {
-            task_priority: settings.priority.unwrap_or_default(),
+            task_priority: run.job().node_settings(node).priority.unwrap_or_default(),
             tie: tie(run, node),
             ..run.rank().plain()
         };
-        Some((self.placing.intern(&request), rank, group))
+        Some((class, rank, group))
+    }
+
+    /// The class of a node's tasks: looked up once for all nodes with the same settings.
+    fn class_of(&mut self, run: &Run, node: u32) -> Option<ClassId> {
+        let waits = run.job().is_asynchronous(node);
+        let kind = (run.job().settings.kind(node), waits);
+        let entry = self.runs.get_mut(&run.rank())?;
+        if let Some(&class) = entry.classes.get(&kind) {
+            return Some(class);
+        }
+        let resources = run.job().node_settings(node).resources.clone();
+        let request = match waits {
+            true => Request::waiting(resources.unwrap_or_default()),
+            false => Request::blocking(resources.unwrap_or_default()),
+        };
+        let class = self.placing.intern(&request);
+        entry.classes.insert(kind, class);
+        Some(class)
     }
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.

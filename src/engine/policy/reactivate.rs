@@ -63,6 +63,7 @@ impl Policy {
     fn revive(&mut self, run: &Arc<Run>, effects: &mut Effects) {
         let mut entry = self.new_entry(run);
         entry.attempts = std::mem::take(&mut run.ledger().last_attempts);
+        entry.had_strays = true;
         effects.forgotten.extend(run.ledger().ended_by.take());
         run.mark_going_on();
         self.runs.insert(run.rank(), entry);

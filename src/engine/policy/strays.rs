@@ -68,6 +68,11 @@ impl Strays {
         strays.next().is_some()
     }
 
+    /// Whether a task that has succeeded has to hold its inputs. Then it will let go of them.
+    fn may_not_release(&mut self, task: TaskId) -> bool {
+        self.has(task) && self.held.insert(task)
+    }
+
     /// Whether an array that has succeeded may let go of what it wanted as a whole; if not, it will.
     pub(crate) fn may_finish(&mut self, run: &Run, array: usize) -> bool {
         let held = !self.bodies.is_empty() && self.has_of_array(run, array);
@@ -107,11 +112,19 @@ impl Policy {
     /// The task has succeeded: its inputs are let go, as soon as no body of it reads them any more.
     pub(super) fn let_go(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        let mut ledger = run.ledger();
-        if ledger.strays.has(task) {
-            ledger.strays.held.insert(task);
-        } else if let Some((node, index)) = run.job().locate(task) {
+        if entry.had_strays && run.ledger().strays.may_not_release(task) {
+            return;
+        }
+        if let Some((node, index)) = run.job().locate(task) {
             effects.release.push((entry.run.clone(), node, index));
+        }
+    }
+
+    /// An attempt is over, and its leased body may go on.
+    pub(super) fn leave_stray(&mut self, run: &Run, task: TaskId) {
+        run.ledger().strays.add(task);
+        if let Some(entry) = self.entry(run) {
+            entry.had_strays = true;
         }
     }
 
@@ -127,6 +140,7 @@ impl Policy {
     pub(super) fn leave_to_lanes(&mut self, run: &Run) {
         let Some(entry) = self.entry(run) else { return };
         let mut ledger = run.ledger();
+        entry.had_strays = true;
         for (lane, task) in run.flow().at_work() {
             let ended = run
                 .ended_state(task)
