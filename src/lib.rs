@@ -9,6 +9,8 @@
 )]
 #![doc = include_str!("crate.md")]
 
+#[cfg(all(feature = "command", target_os = "linux"))]
+mod agent;
 mod engine;
 pub mod executor;
 mod graph;
@@ -28,9 +30,16 @@ pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
-    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskPage, TaskSettings,
-    TaskState, TaskStatus,
+    DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
+    ExitOptions, Explanation, FailurePolicy, FileUploadError, IntoAmount, JobAction, MaxRetries,
+    Name, OnTaskFailure, Panic, Permanent, PreProcessingError, Resources, Result, RetryIf,
+    Returned, RunState, TaskCounters, TaskId, TaskOrder, TaskPage, TaskSettings, TaskState,
+    TaskStatus,
+};
+#[cfg(feature = "command")]
+pub use model::{
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};
@@ -40,6 +49,9 @@ pub use work::{
     Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,
     asynchronous, fallible,
 };
+
+#[cfg(feature = "command")]
+pub use work::{Commanded, command};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

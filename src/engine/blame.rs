@@ -27,7 +27,7 @@ impl Run {
 /// Everybody that others wait for, most of them first; and how many tasks wait for nothing. Those in `first` get the blame
 /// before others.
 fn blame(run: &Run, first: &[u32]) -> (Vec<Blame>, u64) {
-    let waiting = Waiting::of(run.flow());
+    let waiting = Waiting::of(run);
     let nodes = 0..run.job().units.len() as u32;
     let counts: Vec<_> = nodes.clone().map(|node| waiting.count(node)).collect();
     let free = |node: u32| counts[node as usize].0 - counts[node as usize].1;

@@ -5,33 +5,29 @@
 //! time. It takes no lock, and is as of some time during the pass.
 
 use super::Run;
-use super::flow::Flow;
+use super::policy::passes;
 use crate::graph::node_of;
 use crate::job::ArrayPart;
 use crate::model::{Counts, TaskState};
 
 /// The nodes that wait for others, one bit each.
 pub(super) struct Waiting<'a> {
-    flow: &'a Flow,
+    run: &'a Run,
     marks: Vec<u64>,
 }
 
 impl<'a> Waiting<'a> {
-    pub(super) fn of(flow: &'a Flow) -> Self {
-        let nodes = flow.job.units.len() as u32;
+    pub(super) fn of(run: &'a Run) -> Self {
+        let job = run.job();
+        let nodes = job.units.len() as u32;
         let mut marks = vec![0; (nodes as usize).div_ceil(64)];
-        for node in (0..nodes).filter(|&node| !has_succeeded(flow, node)) {
-            for next in flow
-                .job
-                .csr
-                .successors(node)
-                .iter()
-                .map(|&entry| node_of(entry))
-            {
+        for node in (0..nodes).filter(|&node| !has_succeeded(run, node)) {
+            let successors = job.csr.successors(node).iter().map(|&entry| node_of(entry));
+            for next in successors.filter(|&next| !passes(run, node, next)) {
                 marks[next as usize / 64] |= 1 << (next % 64);
             }
         }
-        Waiting { flow, marks }
+        Waiting { run, marks }
     }
 
     pub(super) fn has(&self, node: u32) -> bool {
@@ -40,10 +36,10 @@ impl<'a> Waiting<'a> {
 
     /// How many tasks of a node have not ended, and how many of these wait.
     pub(super) fn count(&self, node: u32) -> (u64, u64) {
-        match self.flow.job.array_of_node(node) {
+        match self.run.job().array_of_node(node) {
             Some(array) => self.count_elements(array),
             None => {
-                let unfinished = self.flow.word(node).ended().is_none();
+                let unfinished = self.run.flow().word(node).ended().is_none();
                 (
                     u64::from(unfinished),
                     u64::from(unfinished && self.has(node)),
@@ -53,10 +49,10 @@ impl<'a> Waiting<'a> {
     }
 
     fn count_elements(&self, array: usize) -> (u64, u64) {
-        let part = &self.flow.job.arrays[array];
+        let part = &self.run.job().arrays[array];
         let (mut unfinished, mut waiting) = (0, 0);
         for at in 0..part.len.div_ceil(64) as usize {
-            let left = self.flow.array(array).unfinished_word(at) & in_array(part, at);
+            let left = self.run.flow().array(array).unfinished_word(at) & in_array(part, at);
             let waits = if self.has(part.node) {
                 u64::MAX
             } else {
@@ -71,13 +67,14 @@ impl<'a> Waiting<'a> {
     /// The elements whose like in another array, which they read, has not succeeded.
     fn without_upstream(&self, part: &ArrayPart, at: usize) -> u64 {
         let from = part.each_from.iter();
-        let missing = from.map(|&from| !self.flow.array(from as usize).succeeded_word(at));
+        let missing = from.map(|&from| !self.run.flow().array(from as usize).succeeded_word(at));
         missing.fold(0, |all, some| all | some)
     }
 }
 
-fn has_succeeded(flow: &Flow, node: u32) -> bool {
-    flow.word(node).ended() == Some(TaskState::Succeeded)
+/// Whether nothing waits for a node any more, since it has succeeded.
+fn has_succeeded(run: &Run, node: u32) -> bool {
+    run.flow().word(node).ended() == Some(TaskState::Succeeded) && !run.job().acts_on_success
 }
 
 /// Of 64 bits, those that stand for an element.
@@ -94,7 +91,7 @@ impl Run {
         let mut counts = self.counts_of_ended();
         let unfinished = counts.unfinished();
         if unfinished > 0 {
-            let waiting = Waiting::of(self.flow());
+            let waiting = Waiting::of(self);
             let nodes = 0..self.job().units.len() as u32;
             let waiting = nodes.map(|node| waiting.count(node).1).sum::<u64>();
             let running = self.ask(|policy, _| policy.running(self)).len() as u64;

@@ -1,9 +1,13 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
 mod build;
+#[cfg(feature = "command")]
+mod command;
 mod distinct;
 mod freeze;
 mod frozen;
+mod loose;
+mod rules;
 mod settings;
 mod task;
 
@@ -12,4 +16,6 @@ pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use loose::LooseEdge;
+pub(crate) use rules::Rules;
 pub(crate) use settings::QueuedNodes;

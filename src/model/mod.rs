@@ -1,7 +1,10 @@
 //! Plain data that everything else speaks in: names, ids, outcomes, settings, errors.
 
+#[cfg(feature = "command")]
+mod command;
 mod defect;
 mod error;
+mod exit;
 mod ids;
 mod name;
 mod node;
@@ -10,16 +13,33 @@ mod resources;
 pub(crate) mod settings;
 mod status;
 
+#[cfg(feature = "command")]
+pub use command::{
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
+};
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
+pub use exit::{
+    DependencyAction, DisableTasks, ExitCode, ExitConditions, ExitOptions, FileUploadError,
+    JobAction, OnTaskFailure, PreProcessingError,
+};
 pub use ids::TaskId;
 pub use name::Name;
 pub use node::{NodeSpec, Offer};
-pub use outcome::{Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, TaskState};
+pub use outcome::{
+    Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, RunState, TaskCounters, TaskState,
+};
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
     Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
 };
 pub use status::{TaskPage, TaskStatus};
 
+#[cfg(all(feature = "command", target_os = "linux"))]
+pub(crate) use command::{CommandRules, Content, Keeper, Kept, ResourceFile, Stdin, leaves};
+#[cfg(feature = "command")]
+pub(crate) use command::{LiveStream, Workplace};
+pub(crate) use exit::Exit;
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};
+pub(crate) use outcome::TimeLimitOver;

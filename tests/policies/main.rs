@@ -7,6 +7,8 @@
 )]
 
 mod explain;
+#[cfg(feature = "testing")]
+mod model;
 mod order;
 mod resources;
 mod retries;

@@ -16,8 +16,8 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// No task has this number.
-const NO_TASK: u32 = !ELEMENT;
+/// No job has as many elements.
+const NO_TASK: u32 = u32::MAX;
 
 /// What a lane leaves to the engine.
 pub(crate) trait Supervisor {
@@ -94,6 +94,12 @@ impl Progress {
         self.unreported.store(before + succeeded, Ordering::Relaxed);
     }
 
+    /// Points at no task.
+    fn forget_task(&self) {
+        self.first.store(NO_TASK, Ordering::Relaxed);
+        self.cursor.store(0, Ordering::Relaxed);
+    }
+
     /// Goes on with this element, as if nothing of the piece before it were left to settle.
     pub(super) fn skip_to(&self, element: u32) {
         self.settled.store(element, Ordering::Relaxed);
@@ -134,10 +140,9 @@ impl Lane {
         seen: Signal,
         items: impl IntoIterator<Item = Item>,
     ) {
-        // What was quick in the run before says nothing about this one, nor does what was run there.
+        // What was quick in the run before says nothing about this one, and what was run last is no task of this one.
         self.grain.set(1);
-        self.shared.progress.first.store(NO_TASK, Ordering::Relaxed);
-        self.shared.progress.cursor.store(0, Ordering::Relaxed);
+        self.shared.progress.forget_task();
         flow.join(&self.shared);
         for item in items {
             // One of them keeps this lane busy; the others may be for whoever sleeps.
@@ -154,6 +159,7 @@ impl Lane {
             attempt: 1,
             gpus: None,
             lane: Some(pass),
+            launcher: None,
             cursor: &self.shared.progress.cursor,
             end: &self.end,
         };
@@ -217,6 +223,12 @@ impl LaneShared {
         )
     }
 
+    /// The same, if there is one: between two arrays, the lane points at no element.
+    pub(crate) fn body(&self) -> Option<TaskId> {
+        let in_array = self.progress.array.load(Ordering::Acquire) != 0;
+        Some(self.task()).filter(|task| in_array || !task.is_element())
+    }
+
     pub(crate) fn unreported(&self) -> u64 {
         u64::from(self.progress.unreported.load(Ordering::Relaxed))
     }
@@ -236,14 +248,11 @@ impl LaneShared {
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
-        let completed = flow.elements_succeeded(array, done.clone(), sink);
-        if completed {
-            flow.array_succeeded(array, sink);
-        }
+        let ended = flow.elements_succeeded(array, done.clone(), sink);
         Some(Settled {
             array,
             elements: done,
-            completed,
+            completed: ended && flow.array_ended(array, sink),
         })
     }
 }

@@ -13,18 +13,20 @@
 mod bits;
 mod item;
 mod lane;
+mod passed;
 mod shift;
 mod word;
 
 use bits::Bits;
+use passed::PassedEdges;
 use word::Word;
 
 pub(crate) use bits::ranges;
 pub(crate) use item::{Item, Ready};
 pub(crate) use lane::{Lane, LaneShared, Settled, Supervisor};
 
-use crate::graph::{SOLE, Successors};
-use crate::job::{ArrayPart, Frozen};
+use crate::graph::{SOLE, Successors, node_of};
+use crate::job::{ArrayPart, Frozen, LooseEdge};
 use crate::model::{TaskId, TaskState};
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Gate, read, write};
@@ -41,6 +43,7 @@ pub(crate) struct Flow {
     arrays: Box<[ArrayFlow]>,
     /// Tasks that have not ended, less what lanes have not yet reported.
     unfinished: AtomicU64,
+    pub(crate) passed: PassedEdges,
     crew: RwLock<Vec<Arc<LaneShared>>>,
 }
 
@@ -48,10 +51,12 @@ pub(crate) struct Flow {
 pub(crate) struct ArrayFlow {
     /// How many elements make a piece: learnt from those that have run.
     grain: AtomicU32,
-    /// Elements that have not succeeded.
+    /// Elements that have not ended.
     left: AtomicU32,
     /// Its node has become ready, and the elements have been told. That happens once, whatever is queued meanwhile.
     opened: AtomicBool,
+    /// The end of some element keeps what depends on the whole array from running.
+    blocks: AtomicBool,
     /// The engine ended some elements: lanes must look before they run one.
     touched: AtomicBool,
     /// Somebody waits for the array, or for an element of it.
@@ -108,6 +113,7 @@ impl Flow {
             words: job.take_counts().into_iter().map(Word::new).collect(),
             arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
             unfinished: AtomicU64::new(job.tasks),
+            passed: PassedEdges::default(),
             crew: RwLock::default(),
             job,
         }
@@ -129,7 +135,26 @@ impl Flow {
 
     /// A node has succeeded: what that makes ready goes to `sink`.
     pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
-        self.nodes().fire(node, sink);
+        match self.passed.is_empty() {
+            true => self.nodes().fire(node, sink),
+            false => self.fire_again(node, sink),
+        }
+    }
+
+    /// As well, but it may have ended before, without success, and some of its dependents no longer wait for it.
+    fn fire_again(&self, node: u32, sink: &mut impl Sink) {
+        for &entry in self.job.csr.successors(node) {
+            let next = node_of(entry);
+            if !self.passed.has(node, next) && self.arrives(next) {
+                sink.node(next);
+            }
+        }
+    }
+
+    /// A node waits for one thing less. Returns whether that was the last.
+    fn arrives(&self, node: u32) -> bool {
+        let sole = self.job.csr.in_degrees[node as usize] == 1;
+        sole || self.word(node).arrive()
     }
 
     /// The nodes, for those who settle one after another.
@@ -186,7 +211,7 @@ impl Flow {
         }
     }
 
-    /// These elements have succeeded. Returns whether the whole array now has.
+    /// These elements have succeeded. Returns whether all of the array have now ended.
     pub(crate) fn elements_succeeded(
         &self,
         array: usize,
@@ -194,21 +219,39 @@ impl Flow {
         sink: &mut impl Sink,
     ) -> bool {
         let state = &self.arrays[array];
-        let count = elements.end - elements.start;
-        state.succeeded.set(elements.clone());
-        state.ended.set(elements.clone());
-        state.no_longer_reactivated(elements.clone());
+        state.succeed(elements.clone());
         for &to in &self.job.arrays[array].each_to {
             self.elements_advance(to as usize, elements.clone(), sink);
         }
-        count > 0 && state.left.fetch_sub(count, Ordering::AcqRel) == count
+        let count = elements.end - elements.start;
+        count > 0 && state.have_ended(count)
     }
 
-    /// All elements of an array have succeeded: it is a node that has.
-    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
+    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so.
+    pub(crate) fn array_ended(&self, array: usize, sink: &mut impl Sink) -> bool {
         let node = self.job.arrays[array].node;
-        self.word(node).succeed();
-        self.fire(node, sink);
+        let (word, blocks) = (self.word(node), self.arrays[array].blocks());
+        // The engine ends the word before it counts the element that failed.
+        let succeeded = word.ended().is_none();
+        if succeeded {
+            word.succeed();
+        }
+        match succeeded && !blocks {
+            true => self.fire(node, sink),
+            false => self.pass(node, !blocks, sink),
+        }
+        succeeded
+    }
+
+    /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`.
+    pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut impl Sink) {
+        let passed = self.job.loose_from(node).iter();
+        let is_new = |edge: &&LooseEdge| !self.passed.has(node, edge.to);
+        for edge in passed.filter(|edge| edge.passes(satisfied)).filter(is_new) {
+            if self.arrives(edge.to) {
+                sink.node(edge.to);
+            }
+        }
     }
 
     /// Tasks have ended and are reported. Returns whether none is left.
@@ -279,18 +322,15 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// Lanes, and the tasks whose bodies they are in, or were in last.
-    pub(crate) fn at_work(&self) -> Vec<(usize, TaskId)> {
+    /// Lanes, and the tasks whose bodies they are in, or were in last. While lanes go on, others may be among them.
+    pub(crate) fn at_lanes(&self) -> Vec<(usize, TaskId)> {
         let crew = read(&self.crew);
-        crew.iter()
-            .map(|lane| (lane.turnstile().number(), lane.task()))
-            .filter(|&(_, task)| self.job.locate(task).is_some())
+        let bodies = crew
+            .iter()
+            .map(|lane| (lane.turnstile().number(), lane.body()));
+        bodies
+            .filter_map(|(lane, body)| Some((lane, body?)))
             .collect()
-    }
-
-    /// Whether a lane is in the task's body, or was in it last and has not settled it.
-    pub(crate) fn is_running(&self, task: TaskId) -> bool {
-        self.is_for_lanes(task) && read(&self.crew).iter().any(|lane| lane.task() == task)
     }
 
     /// Whether some lane has more than it is running.
@@ -322,6 +362,7 @@ impl ArrayFlow {
             grain: AtomicU32::new(1),
             left: AtomicU32::new(part.len),
             opened: AtomicBool::new(false),
+            blocks: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             succeeded: Bits::new(part.len),
@@ -370,10 +411,47 @@ impl ArrayFlow {
         }
     }
 
-    /// The engine ends elements that have not ended: failed, skipped or cancelled.
+    fn succeed(&self, elements: Range<u32>) {
+        self.succeeded.set(elements.clone());
+        self.ended.set(elements.clone());
+        self.no_longer_reactivated(elements);
+    }
+
+    /// So many more elements have ended, and been written down. Returns whether none is left.
+    pub(crate) fn have_ended(&self, count: u32) -> bool {
+        self.left.fetch_sub(count, Ordering::AcqRel) == count
+    }
+
+    /// Whether all elements have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether its node has become ready once.
+    pub(crate) fn was_opened(&self) -> bool {
+        self.opened.load(Ordering::Acquire)
+    }
+
+    /// Whether the end of some element keeps what depends on the whole array from running.
+    pub(crate) fn blocks(&self) -> bool {
+        self.blocks.load(Ordering::Relaxed)
+    }
+
+    /// None of them does any more.
+    pub(crate) fn unblock(&self) {
+        self.blocks.store(false, Ordering::Relaxed);
+    }
+
+    /// Makes that so. Returns whether it was not.
+    pub(crate) fn block(&self) -> bool {
+        !self.blocks.swap(true, Ordering::Relaxed)
+    }
+
+    /// The engine ends elements that have not ended, in whatever way.
     pub(crate) fn end(&self, elements: Range<u32>, state: TaskState) {
         let len = self.ended.capacity();
         match state {
+            TaskState::Succeeded => self.succeeded.set(elements.clone()),
             TaskState::Failed => self
                 .failed
                 .get_or_init(|| Bits::new(len))
@@ -395,6 +473,8 @@ impl ArrayFlow {
             .reactivated
             .get_or_init(|| Bits::new(self.ended.capacity()));
         reactivated.set(elements.clone());
+        self.left
+            .fetch_add(elements.end - elements.start, Ordering::AcqRel);
         let marks = [&self.failed, &self.skipped]
             .into_iter()
             .filter_map(OnceLock::get);

@@ -77,6 +77,14 @@ impl Word {
         self.put_state(REACTIVATED);
     }
 
+    /// It waits for so many of its predecessors, whatever it waited for before. None of them settles meanwhile.
+    pub(crate) fn wait_for(&self, predecessors: u32) {
+        let count = self.0.load(Ordering::Relaxed) & COUNT;
+        // Of the last, the count is not taken down.
+        self.0
+            .fetch_xor(count ^ predecessors.max(1), Ordering::AcqRel);
+    }
+
     pub(crate) fn is_reactivated(&self) -> bool {
         self.0.load(Ordering::Relaxed) & STATE == REACTIVATED
     }

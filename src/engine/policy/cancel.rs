@@ -1,6 +1,6 @@
 //! Ending tasks and runs before their time.
 
-use super::settle::Walk;
+use super::walk::Walk;
 use super::{Effects, Order, Policy, Run};
 use crate::graph::node_of;
 use crate::model::{ELEMENT, Error, TaskId, TaskState};
@@ -18,7 +18,7 @@ impl Policy {
         let is_empty = |&node: &u32| run.job().is_empty_array(node);
         let nodes = 0..run.job().units.len() as u32;
         for node in nodes.filter(|node| !is_empty(node)) {
-            walk.end(TaskId(node), TaskState::Cancelled);
+            walk.end(TaskId(node), TaskState::Cancelled, false);
         }
         if run.job().arrays.iter().any(|part| part.len == 0) {
             walk.skip_dependents();
@@ -40,13 +40,11 @@ impl Policy {
         self.quiesce(run, effects);
         let mut walk = Walk::new(run);
         for &task in tasks {
-            walk.end(task, TaskState::Cancelled);
+            walk.end(task, TaskState::Cancelled, false);
         }
-        walk.skip_dependents();
         let before = run.ledger().cancelled;
-        let ended = walk.counted();
+        let ended = self.finish_walk(run, walk, effects);
         let cancelled = run.ledger().cancelled - before;
-        self.notify(run, walk.watched, effects);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
         cancelled

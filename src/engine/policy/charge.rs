@@ -94,7 +94,7 @@ impl Charges {
 impl Policy {
     fn give_back_charge(
         &mut self,
-        rank: RunRank,
+        run: &Run,
         number: u64,
         share: Option<Share>,
         effects: &mut Effects,
@@ -103,13 +103,14 @@ impl Policy {
         if let Some(share) = share {
             self.placing.release(share.node, share.allocation);
             if share.group.is_none() {
-                self.charges.end_plain(rank);
+                self.charges.end_plain(run.rank());
             }
             share
                 .group
                 .into_iter()
                 .for_each(|group| self.limits.end(group));
         }
+        self.come_to_rest(run, effects);
         effects.changed = true;
         effects.wake = self.has_work();
     }
@@ -141,6 +142,20 @@ impl Charge {
         self.task.store(task.0 + 1, Ordering::Relaxed);
     }
 
+    /// What may be running on the charge's account without a lease: the task that a lane points at, or nothing in
+    /// particular, if what was taken has not been begun.
+    pub(super) fn unleased(&self) -> Option<Option<TaskId>> {
+        if let Some(lane) = self.lane.get() {
+            return Some(Some(lane.task()));
+        }
+        let plain = self
+            .share
+            .as_ref()
+            .is_some_and(|share| share.group.is_none());
+        let begun = self.task.load(Ordering::Relaxed) != 0;
+        (plain && !begun).then_some(None)
+    }
+
     /// The task that is being run, by job and label.
     pub(crate) fn label(&self) -> Option<String> {
         let lane = self.lane.get().map(|lane| lane.task());
@@ -151,8 +166,8 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let (rank, number, share) = (self.run.rank(), self.number, self.share.take());
+        let (number, share) = (self.number, self.share.take());
         self.engine
-            .with(|policy, effects| policy.give_back_charge(rank, number, share, effects));
+            .with(|policy, effects| policy.give_back_charge(&self.run, number, share, effects));
     }
 }

@@ -5,10 +5,11 @@ use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::model::TaskId;
+use crate::sync::Signal;
 use event_listener::Event;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -78,9 +79,12 @@ pub(super) struct Entry {
     pub(super) leased: FxHashMap<TaskId, LeaseState>,
     /// Tasks that are not ready before a time.
     pub(super) delayed: FxHashMap<TaskId, TimerKey>,
-    /// How often a task has failed and was tried again, and how often it was lost with its node.
-    pub(super) retries: FxHashMap<TaskId, u32>,
-    pub(super) recoveries: FxHashMap<TaskId, u32>,
+    /// Tasks that have lost their nodes so often that they are to run alone.
+    pub(super) suspects: FxHashSet<TaskId>,
+    /// Tasks that were taken from lanes, which are in their bodies, to be run again.
+    pub(super) taken_from_lanes: BTreeSet<TaskId>,
+    /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
+    pub(super) recall: Option<Signal>,
     /// The last attempt of each task that has had one and may have another.
     pub(super) attempts: FxHashMap<TaskId, u32>,
     /// Tasks were reactivated. Those that have become ready since; and whether each is in the queue. What else lanes,
@@ -110,8 +114,9 @@ impl Entry {
             reached: Vec::new(),
             leased: FxHashMap::default(),
             delayed: FxHashMap::default(),
-            retries: FxHashMap::default(),
-            recoveries: FxHashMap::default(),
+            suspects: FxHashSet::default(),
+            taken_from_lanes: BTreeSet::new(),
+            recall: None,
             attempts: FxHashMap::default(),
             reactivated: false,
             had_strays: false,
@@ -125,7 +130,29 @@ impl Entry {
 
     /// Whether there are plain tasks to start.
     pub(super) fn has_plain(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() && !self.run.is_disabled()
+    }
+
+    /// Whether there are plain tasks to steal from a lane.
+    pub(super) fn shares_plain(&self) -> bool {
+        !self.run.is_disabled() && self.run.flow().has_surplus()
+    }
+
+    /// Ready work that its lane, or grant, will not begin. What was taken from lanes is queued elsewhere.
+    pub(super) fn take_in(&mut self, items: Vec<Item>) {
+        if self.taken_from_lanes.is_empty() {
+            return self.ready.extend(items);
+        }
+        let (sources, taken) = (&self.run.job().csr.sources, &self.taken_from_lanes);
+        let rest = items
+            .into_iter()
+            .flat_map(|item| item.without(sources, taken));
+        self.ready.extend(rest);
+    }
+
+    /// Who counts all tasks of the run.
+    pub(super) fn whole_group(&self) -> RunKey {
+        self.group
     }
 
     /// Who counts the tasks of a node.

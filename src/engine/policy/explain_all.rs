@@ -87,7 +87,7 @@ impl Policy {
         let (mut retries, mut starts) = (Vec::new(), Vec::new());
         for (task, timer) in &entry.delayed {
             let wait = timer.time().saturating_sub(effects.now);
-            match entry.retries.contains_key(task) {
+            match run.counters(*task).retries > 0 {
                 true => retries.push(wait),
                 false => starts.push(wait),
             }

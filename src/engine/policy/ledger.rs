@@ -1,8 +1,8 @@
 //! What became of a run's tasks, other than success.
 
 use super::strays::Strays;
-use crate::model::{Attempt, Error, TaskId};
-use rustc_hash::FxHashMap;
+use crate::model::{Attempt, Error, TaskCounters, TaskId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
@@ -19,6 +19,11 @@ pub(crate) struct Ledger {
     noted: u64,
     /// Attempts of tasks that had more than one, or failed.
     attempts: FxHashMap<TaskId, Vec<Attempt>>,
+    counters: FxHashMap<TaskId, TaskCounters>,
+    /// Tasks whose end means for their dependents what it usually does not: see [`is_unusual`](Self::is_unusual).
+    unusual: FxHashSet<TaskId>,
+    /// Why the run was disabled, if its own exit conditions did it.
+    pub(crate) disabled_by: Option<Error>,
     /// Why the run was ended before all its tasks were.
     pub(crate) ended_by: Option<Error>,
     /// The last attempt of each task that may have another, while the run has ended.
@@ -72,6 +77,31 @@ impl Ledger {
 
     pub(super) fn record(&mut self, task: TaskId, attempt: Attempt) {
         self.attempts.entry(task).or_default().push(attempt);
+    }
+
+    /// How often a task was run again.
+    pub(crate) fn counters_of(&self, task: TaskId) -> TaskCounters {
+        self.counters.get(&task).copied().unwrap_or_default()
+    }
+
+    pub(super) fn counters_mut(&mut self, task: TaskId) -> &mut TaskCounters {
+        self.counters.entry(task).or_default()
+    }
+
+    /// The task is to run again, as if it had not run before: it may be tried as often as any.
+    pub(super) fn start_over(&mut self, task: TaskId) {
+        self.counters.remove(&task);
+        self.unusual.remove(&task);
+    }
+
+    pub(super) fn set_unusual(&mut self, task: TaskId) {
+        self.unusual.insert(task);
+    }
+
+    /// Whether, by its exit conditions, a task has failed and satisfies its dependents, or has succeeded and blocks
+    /// them.
+    pub(crate) fn is_unusual(&self, task: TaskId) -> bool {
+        self.unusual.contains(&task)
     }
 
     /// All errors and attempts on record, for those who drop them one by one.

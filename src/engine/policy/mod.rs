@@ -3,6 +3,8 @@
 //! Plain state behind the engine's lock. It never does I/O, never reads a clock, starts no thread and calls no body:
 //! what follows from a decision is left in [`Effects`].
 
+mod actions;
+mod at_work;
 mod attempts;
 mod cancel;
 mod charge;
@@ -24,6 +26,7 @@ mod settle;
 mod strays;
 mod take;
 mod timers;
+mod walk;
 mod watch;
 
 pub(crate) use attempts::Failure;
@@ -34,7 +37,7 @@ pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
 pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
-pub(crate) use revival::{is_ready, obstacle};
+pub(crate) use revival::{is_ready, obstacle, passes};
 pub use settle::Outcome;
 pub(crate) use strays::Due;
 pub(crate) use take::{Taken, TakenWork};
@@ -87,8 +90,7 @@ impl Policy {
         self.queue_sources(run, effects);
         self.set_run_timer(run, run.submitted(), effects);
         self.set_deadlines(run, effects);
-        // Lanes of less urgent runs are asked to look: see `wants_back`.
-        self.recall(|other| other > run.rank());
+        self.recall_less_urgent(run);
         if run.job().tasks == 0 {
             self.end(run, effects);
         }
@@ -128,13 +130,14 @@ impl Policy {
         effects.retime = true;
     }
 
-    /// Whether a lane, or a grant, of this run should give back what it has not begun: something more urgent waits, or its node has
-    /// fewer slots than are in use.
+    /// Whether a lane, or a grant, of this run should give back what it has not begun: its run is disabled, something more
+    /// urgent waits, or its node has fewer slots than are in use.
     pub(crate) fn wants_back(&self, run: &Run) -> bool {
         let more_urgent = |rank: RunRank| rank.is_more_urgent_than(run.rank());
         let mut may = |group| self.limits.room(group);
         let bound = Position::before(run.rank().plain());
-        self.placing.is_over_committed()
+        run.is_disabled()
+            || self.placing.is_over_committed()
             || self.first_plain(true).is_some_and(more_urgent)
             || self.placing.has_before(bound, &mut may)
     }
@@ -212,7 +215,7 @@ impl Policy {
     /// Ready work that its lane will not begin.
     pub(crate) fn give_back(&mut self, run: &Run, items: Vec<Item>, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
-            entry.ready.extend(items);
+            entry.take_in(items);
             self.offer(run);
             effects.wake = true;
         }

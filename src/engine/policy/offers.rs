@@ -39,7 +39,7 @@ impl Policy {
         let has_plain = |rank: &&RunRank| self.runs.get(rank).is_some_and(Entry::has_plain);
         let has_surplus = |rank: &&RunRank| {
             let entry = self.runs.get(rank);
-            entry.is_some_and(|entry| entry.run.flow().has_surplus())
+            entry.is_some_and(Entry::shares_plain)
         };
         let ready = self.offers.ready.iter().find(has_plain).copied();
         let lanes = self.charges.plain_runs().filter(|_| shared);
@@ -47,6 +47,14 @@ impl Policy {
         match (ready, surplus) {
             (Some(ready), Some(surplus)) => Some(ready.min(surplus)),
             (ready, surplus) => ready.or(surplus),
+        }
+    }
+
+    /// If plain tasks of a run are ready, who has such of less urgent runs is asked to look: see `wants_back`.
+    pub(super) fn recall_less_urgent(&self, run: &Run) {
+        let has_ready = |entry: &Entry| !entry.ready.is_empty();
+        if self.runs.get(&run.rank()).is_some_and(has_ready) {
+            self.recall(|other| run.rank().is_more_urgent_than(other));
         }
     }
 

@@ -86,7 +86,7 @@ impl Policy {
         };
         let Some(entry) = self.entry(run) else { return };
         if run.flow().open(array, entry) {
-            run.flow().array_succeeded(array, entry);
+            run.flow().array_ended(array, entry);
             effects.finish.push((entry.run.clone(), array));
             self.notify_array_watchers(run, array, 0..0, effects);
         }
@@ -152,7 +152,10 @@ impl Policy {
     pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
         let (node, _) = run.job().locate(task)?;
         let group = self.entry(run)?.group_of(node);
-        let class = self.class_of(run, node)?;
+        let class = match self.entry(run)?.suspects.contains(&task) {
+            true => self.placing.intern(&request(run, node).alone()),
+            false => self.class_of(run, node)?,
+        };
         let rank = Rank {
             task_priority: run.job().node_settings(node).priority.unwrap_or_default(),
             tie: tie(run, node),
@@ -169,18 +172,13 @@ impl Policy {
         if let Some(&class) = entry.classes.get(&kind) {
             return Some(class);
         }
-        let resources = run.job().node_settings(node).resources.clone();
-        let request = match waits {
-            true => Request::waiting(resources.unwrap_or_default()),
-            false => Request::blocking(resources.unwrap_or_default()),
-        };
-        let class = self.placing.intern(&request);
+        let class = self.placing.intern(&request(run, node));
         entry.classes.insert(kind, class);
         Some(class)
     }
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.
-    fn overtake(&self, position: Position) {
+    pub(super) fn overtake(&self, position: Position) {
         self.recall(|rank| position < Position::before(rank.plain()));
     }
 
@@ -193,6 +191,15 @@ impl Policy {
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }
+    }
+}
+
+/// What each task of a node asks for.
+fn request(run: &Run, node: u32) -> Request {
+    let resources = run.job().node_settings(node).resources.clone();
+    match run.job().is_asynchronous(node) {
+        true => Request::waiting(resources.unwrap_or_default()),
+        false => Request::blocking(resources.unwrap_or_default()),
     }
 }
 

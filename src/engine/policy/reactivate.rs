@@ -87,7 +87,7 @@ impl Policy {
         };
         run.flow().open(array, entry);
         if part.len == 0 && run.flow().word(part.node).ended().is_none() {
-            run.flow().array_succeeded(array, entry);
+            run.flow().array_ended(array, entry);
             effects.finish.push((entry.run.clone(), array));
             self.notify_array_watchers(run, array, 0..0, effects);
         }
@@ -102,8 +102,8 @@ impl Policy {
         let mut ledger = run.ledger();
         for task in tasks {
             effects.forgotten.extend(ledger.forget_failure(task));
-            entry.retries.remove(&task);
-            entry.recoveries.remove(&task);
+            ledger.start_over(task);
+            entry.suspects.remove(&task);
             entry.first_starts.remove(&task);
             entry.ready_again.remove(&task);
         }

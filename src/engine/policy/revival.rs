@@ -6,6 +6,7 @@
 use super::Run;
 use crate::engine::flow::ranges;
 use crate::graph::node_of;
+use crate::job::LooseEdge;
 use crate::model::{TaskId, TaskState};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -54,6 +55,7 @@ impl<'a> Revival<'a> {
             }
         }
         revival.walk();
+        revival.wait_again();
         revival
     }
 
@@ -76,15 +78,19 @@ impl<'a> Revival<'a> {
         let Some(state) = word.ended().filter(|&state| is_lost(Some(state))) else {
             return;
         };
+        let before = Standing::of(self.run, node);
         word.reactivate();
         match self.run.job().array_of_node(node) {
-            Some(array) => self.empty.push(array),
+            Some(array) => {
+                self.run.flow().array(array).unblock();
+                self.empty.push(array);
+            }
             None => {
                 self.count(state, 1);
                 self.tasks.push(node..node + 1);
             }
         }
-        self.look_behind(node);
+        self.look_behind(node, before);
     }
 
     fn bring_back_elements(&mut self, array: usize, elements: Range<u32>) {
@@ -92,6 +98,7 @@ impl<'a> Revival<'a> {
         for state in elements.clone().filter_map(|index| flow.state(index)) {
             self.count(state, 1);
         }
+        let before = Standing::of(self.run, part.node);
         self.tasks.push(part.ids(elements.clone()));
         flow.reactivate(elements.clone());
         for &to in &part.each_to {
@@ -101,18 +108,53 @@ impl<'a> Revival<'a> {
         let word = self.run.flow().word(part.node);
         match flow.loss() {
             Some(state) => drop(word.end(state)),
-            None if is_lost(word.ended()) => {
-                word.reactivate();
-                self.look_behind(part.node);
-            }
+            None if is_lost(word.ended()) => word.reactivate(),
             None => (),
+        }
+        if !elements_block(self.run, array) {
+            flow.unblock();
+        }
+        self.look_behind(part.node, before);
+    }
+
+    /// A node has come back, or some of its elements have. What it kept from running, and keeps no more, is reached; what it
+    /// let go does not wait again.
+    fn look_behind(&mut self, node: u32, before: Standing) {
+        let (job, flow) = (self.run.job(), self.run.flow());
+        let now = Standing::of(self.run, node);
+        for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
+            let edge = job.loose_edge(node, next);
+            if before.lets_pass(edge) && !now.is_over {
+                flow.passed.add(node, next);
+            } else if before.keeps(edge) && !now.keeps(edge) && !flow.passed.has(node, next) {
+                self.reach(next, node);
+            }
         }
     }
 
-    fn look_behind(&mut self, node: u32) {
-        let job = self.run.job();
-        for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
-            self.reach(next, node);
+    /// What came back waits for all that has come back before it, and for all that goes on.
+    fn wait_again(&self) {
+        let (job, flow) = (self.run.job(), self.run.flow());
+        if flow.passed.is_empty() {
+            return;
+        }
+        let located = self
+            .tasks
+            .iter()
+            .filter_map(|ids| job.locate(TaskId(ids.start)));
+        let empty = self.empty.iter().map(|&array| job.arrays[array].node);
+        for node in located.map(|(node, _)| node).chain(empty) {
+            let opened = job
+                .array_of_node(node)
+                .is_some_and(|array| flow.array(array).was_opened());
+            let before = job.nodes_before(node).iter().copied();
+            if !opened {
+                { before.clone() }
+                    .filter(|&before| !Standing::of(self.run, before).is_over)
+                    .for_each(|before| flow.passed.remove(before, node));
+                let waits = before.filter(|&before| !passes(self.run, before, node));
+                flow.word(node).wait_for(waits.count() as u32);
+            }
         }
     }
 
@@ -195,28 +237,97 @@ pub(crate) fn obstacle(run: &Run, task: TaskId) -> Option<TaskId> {
 /// The nodes that a node depends on as a whole, and that have ended without success.
 fn lost_before(run: &Run, node: u32) -> impl Iterator<Item = u32> {
     let before = run.job().nodes_before(node).iter().copied();
-    before.filter(|&before| is_lost(run.flow().word(before).ended()))
+    before.filter(move |&before| keeps(run, before, node))
 }
 
 /// Of the elements that an element depends on, one that has ended without success.
 fn obstacle_of_element(run: &Run, array: usize, index: u32) -> Option<TaskId> {
     let from = run.job().arrays[array].each_from.iter();
-    let lost = |&&from: &&u32| is_lost(run.flow().array(from as usize).state(index));
-    let &from = { from }.find(lost)?;
-    let ids = run.job().arrays[from as usize].ids(index..index + 1);
-    Some(TaskId(ids.start))
+    let element = |&from: &u32| TaskId(run.job().arrays[from as usize].ids(index..index + 1).start);
+    let keeps = |&before: &TaskId| is_lost(run.ended_state(before)) || is_unusual(run, before);
+    from.map(element).find(keeps)
 }
 
-/// Whether all that a task depends on has succeeded.
+/// How a node stands for those that depend on it as a whole.
+#[derive(Clone, Copy)]
+struct Standing {
+    /// All of it has ended.
+    is_over: bool,
+    /// It, or an element of it, has ended without success.
+    lost: bool,
+    /// Its end, or that of an element, keeps what depends on it from running.
+    blocks: bool,
+}
+
+impl Standing {
+    fn of(run: &Run, node: u32) -> Self {
+        let state = run.flow().word(node).ended();
+        let array = run
+            .job()
+            .array_of_node(node)
+            .map(|array| run.flow().array(array));
+        Standing {
+            is_over: state.is_some() && array.is_none_or(|array| array.is_over()),
+            lost: is_lost(state),
+            blocks: match array {
+                Some(array) => array.blocks(),
+                None => state.is_some() && is_lost(state) != is_unusual(run, TaskId(node)),
+            },
+        }
+    }
+
+    /// Whether what is behind this edge can't run, as things are.
+    fn keeps(self, edge: Option<LooseEdge>) -> bool {
+        match edge {
+            Some(edge) => !edge.passes(!self.blocks),
+            None => self.lost || self.blocks,
+        }
+    }
+
+    /// Whether what is behind this edge has nothing to wait for.
+    fn lets_pass(self, edge: Option<LooseEdge>) -> bool {
+        self.is_over && !self.keeps(edge)
+    }
+}
+
+/// Whether one node keeps another from running that depends on it as a whole.
+fn keeps(run: &Run, before: u32, node: u32) -> bool {
+    let edge = run.job().loose_edge(before, node);
+    Standing::of(run, before).keeps(edge) && !run.flow().passed.has(before, node)
+}
+
+/// Whether a node no longer waits for another that it depends on as a whole.
+pub(crate) fn passes(run: &Run, before: u32, node: u32) -> bool {
+    let edge = run.job().loose_edge(before, node);
+    Standing::of(run, before).lets_pass(edge) || run.flow().passed.has(before, node)
+}
+
+/// Whether, as its exit conditions say, a task has failed and satisfies its dependents, or has succeeded and blocks them.
+fn is_unusual(run: &Run, task: TaskId) -> bool {
+    run.ended_state(task).is_some() && run.ledger().is_unusual(task)
+}
+
+/// Whether the end of some element keeps what depends on the whole array from running.
+fn elements_block(run: &Run, array: usize) -> bool {
+    let part = &run.job().arrays[array];
+    let state = |id: &u32| run.ended_state(TaskId(*id));
+    part.ids(0..part.len).any(|id| {
+        state(&id).is_some_and(|end| is_lost(Some(end)) != run.ledger().is_unusual(TaskId(id)))
+    })
+}
+
+/// Whether nothing keeps a task from running, and all that it depends on has ended.
 pub(crate) fn is_ready(run: &Run, node: u32, element: Option<(usize, u32)>) -> bool {
-    let succeeded = |state: Option<TaskState>| state == Some(TaskState::Succeeded);
+    let succeeded = |before: TaskId| {
+        run.ended_state(before) == Some(TaskState::Succeeded) && !is_unusual(run, before)
+    };
     let each_from = element.map_or(&[][..], |(array, _)| &run.job().arrays[array].each_from);
     let index = element.map_or(0, |(_, index)| index);
     let mut nodes = run.job().nodes_before(node).iter();
-    nodes.all(|&before| succeeded(run.flow().word(before).ended()))
-        && each_from
-            .iter()
-            .all(|&from| succeeded(run.flow().array(from as usize).state(index)))
+    let mut like = each_from
+        .iter()
+        .map(|&from| TaskId(run.job().arrays[from as usize].ids(index..index + 1).start));
+    nodes.all(|&before| passes(run, before, node)) && like.all(succeeded)
 }
 
 pub(super) fn is_lost(state: Option<TaskState>) -> bool {

@@ -3,6 +3,8 @@
 //! They read their task's inputs by reference. When the task runs once more and succeeds meanwhile, its inputs are let go
 //! only after the last of them has returned.
 
+use super::at_work::may_be_for_lanes;
+use super::revival::is_lost;
 use super::{Effects, Policy, Run};
 use crate::model::TaskId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,18 +143,9 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         let mut ledger = run.ledger();
         entry.had_strays = true;
-        for (lane, task) in run.flow().at_work() {
-            let ended = run
-                .ended_state(task)
-                .is_some_and(|state| super::revival::is_lost(Some(state)));
-            let node = run
-                .job()
-                .locate(task)
-                .filter(|_| ended)
-                .map(|(node, _)| node);
-            let own = node.is_some_and(|node| !run.job().is_queued(node));
-            let is_array = !task.is_element() && run.job().array_of_node(task.0).is_some();
-            if own && !is_array && !entry.attempts.contains_key(&task) {
+        for (lane, task) in run.flow().at_lanes() {
+            let own = may_be_for_lanes(run, task) && is_lost(run.ended_state(task));
+            if own && !entry.attempts.contains_key(&task) {
                 entry.attempts.insert(task, 1);
                 ledger.strays.add_on_lane(lane, task);
             }

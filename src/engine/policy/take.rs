@@ -134,8 +134,8 @@ impl Policy {
         })
     }
 
-    /// Begins an attempt, unless the task has ended meanwhile. `queued` says that it was in the policy's queue; otherwise
-    /// it is one that lanes may run.
+    /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile. `queued` says that it was in the
+    /// policy's queue; otherwise it is one that lanes may run.
     pub(crate) fn begin(
         &mut self,
         run: &Run,
@@ -143,6 +143,10 @@ impl Policy {
         queued: bool,
         effects: &mut Effects,
     ) -> Option<u32> {
+        if run.is_disabled() {
+            self.put_back(run, task, queued, effects);
+            return None;
+        }
         let settings = run.job().settings_of(task);
         let is_free = |entry: &mut Entry| match queued {
             true => run.ended_state(task).is_none() && entry.may_begin(task),
@@ -153,9 +157,9 @@ impl Policy {
             return None;
         }
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
-        let timer = settings
-            .time_limit
-            .map(|limit| self.timers.set(effects.now + limit, alarm));
+        // A command's executor keeps the limit, so that the attempt is over when its processes are.
+        let limit = settings.time_limit.filter(|_| !run.job().is_command(task));
+        let timer = limit.map(|limit| self.timers.set(effects.now + limit, alarm));
         effects.retime |= timer.is_some();
         if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now);
@@ -187,41 +191,8 @@ impl Policy {
 
     /// Plain tasks that were taken and not begun.
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        entry.ready.extend(tasks.into_iter().map(Item::task));
-        self.offer(run);
-        effects.wake = true;
-    }
-
-    /// The tasks that somebody is at.
-    pub(crate) fn running(&mut self, run: &Run) -> Vec<TaskId> {
-        let at_work = run.flow().at_work();
-        let leased = |entry: &mut Entry| entry.leased.keys().copied().collect();
-        let mut tasks: Vec<_> = self.entry(run).map(leased).unwrap_or_default();
-        let of_lanes = at_work.into_iter().map(|(_, task)| task);
-        tasks.extend(of_lanes.filter(|&task| self.is_running(run, task)));
-        tasks.sort_unstable();
-        tasks.dedup();
-        tasks
-    }
-
-    /// The number of a task's attempt that goes on, or of its last, if that left a trace.
-    pub(crate) fn last_attempt(&mut self, run: &Run, task: TaskId) -> Option<u32> {
-        let current = self.entry(run).and_then(|entry| {
-            let lease = entry.leased.get(&task).map(|lease| lease.attempt);
-            lease.or_else(|| entry.attempts.get(&task).copied())
-        });
-        let recorded = run.ledger().last_attempt(task);
-        current.max(recorded)
-    }
-
-    /// Whether somebody is at the task: a lane, if it is for lanes and was not tried before, or a lease.
-    pub(crate) fn is_running(&mut self, run: &Run, task: TaskId) -> bool {
-        let again = |entry: &Entry| entry.attempts.contains_key(&task);
-        self.entry(run).is_some_and(|entry| {
-            let for_lanes = || run.flow().is_running(task) && !is_queued_or_array(run, task);
-            entry.leased.contains_key(&task) || !again(entry) && for_lanes()
-        })
+        let items = tasks.into_iter().map(Item::task).collect();
+        self.give_back(run, items, effects);
     }
 }
 
@@ -238,13 +209,6 @@ fn cut(entry: &mut Entry, room: u32) -> Vec<Item> {
         items.push(item);
     }
     items
-}
-
-fn is_queued_or_array(run: &Run, task: TaskId) -> bool {
-    let located = run.job().locate(task);
-    located.is_none_or(|(node, _)| {
-        is_queued(run, node) || !task.is_element() && run.job().array_of_node(node).is_some()
-    })
 }
 
 fn is_queued(run: &Run, node: u32) -> bool {

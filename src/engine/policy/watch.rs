@@ -6,7 +6,7 @@ use event_listener::EventListener;
 use std::ops::Range;
 
 impl Policy {
-    /// Listens for a task's end; `None` when it has ended already.
+    /// Listens for a task's end; `None` when it has ended already, or is not to be expected.
     pub(crate) fn watch(
         &mut self,
         run: &Run,
@@ -17,7 +17,7 @@ impl Policy {
             return None;
         }
         self.quiesce(run, effects);
-        if run.ended_state(task).is_some() {
+        if run.ended_state(task).is_some() || run.is_at_rest() {
             return None;
         }
         let (node, _) = run.job().locate(task)?;

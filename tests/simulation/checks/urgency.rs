@@ -12,10 +12,11 @@ pub(crate) fn is_kept(world: &World, node: usize, begins: Name) {
     let free = world.free(&world.nodes[node]);
     let waiting = waiting(world, |name| urgency < world.urgency(name));
     for &name in &waiting {
-        let wants = world.asks(name);
+        let could = world.asks(name).fit(free);
         assert!(
-            !wants.fit(free),
-            "{begins:?} begins where {name:?} could have"
+            !could,
+            "{begins:?} begins where {name:?} could have, which {}",
+            world.explain(name)
         );
     }
     if let Some(first) = first(world, &waiting) {

@@ -271,6 +271,7 @@ impl Placing {
     }
 
     /// Takes back the parts of a gang that no node has asked for yet.
+    #[cfg(test)]
     pub(crate) fn withdraw(&mut self, gang: u64) {
         let is_of = |placed: &Placed| placed.part.is_some_and(|part| part.gang == gang);
         self.floor.withdraw(&mut |placed| is_of(placed));
@@ -370,6 +371,7 @@ impl Span {
     }
 
     /// Leaves the first `tasks` here, and gives the others.
+    #[cfg(test)]
     pub(crate) fn split_off(&mut self, tasks: u32) -> Span {
         let middle = self.start.saturating_add(tasks).min(self.position.end());
         let rest = Span {

@@ -98,7 +98,7 @@ impl Nodes {
         let Some(node) = self.get_mut(key) else {
             return;
         };
-        node.free.add_slots(i64::from(lent) - i64::from(node.lent));
+        node.free.lend(i64::from(lent) - i64::from(node.lent));
         node.lent = lent;
         self.changed(key);
     }
@@ -239,7 +239,7 @@ impl Node {
     #[cfg(debug_assertions)]
     pub(super) fn is_consistent<'a>(&self, needs: impl Fn(ClassId) -> &'a Needs) -> bool {
         let mut whole = self.own.clone();
-        whole.add_slots(self.lent.into());
+        whole.lend(self.lent.into());
         let mut gpus = self.free.gpus.total();
         for (&class, &units) in &self.charged {
             if units < 0 {
