@@ -101,7 +101,7 @@ impl Run {
     }
 
     /// How a task stands, if those are running.
-    fn state_beside(&self, task: TaskId, running: &BTreeSet<TaskId>) -> TaskState {
+    pub(super) fn state_beside(&self, task: TaskId, running: &BTreeSet<TaskId>) -> TaskState {
         self.ended_state(task).unwrap_or_else(|| {
             let located = self.job().locate(task);
             let ready = located.is_some_and(|(node, index)| {

@@ -196,12 +196,19 @@ impl<'a> World<'a> {
         })
     }
 
-    /// What is free on a node. What a grant has not begun counts as one slot.
+    /// Whether a task has lost its node so often that it is to run alone.
+    pub(crate) fn is_suspect(&self, name: Name) -> bool {
+        self.book(name).tasks[name.node][name.index].losses >= 2
+    }
+
+    /// What is free on a node: nothing, while a suspect is there. What a grant has not begun counts as one slot.
     pub(crate) fn free(&self, node: &FakeNode) -> Asks {
-        let working = node
-            .workers
-            .iter()
-            .filter(|worker| worker.holds_something());
+        let workers = node.workers.iter();
+        let working = workers.filter(|worker| worker.holds_something());
+        let mut last = working.clone().filter_map(|worker| worker.last);
+        if last.any(|last| self.is_suspect(last)) {
+            return Asks::default();
+        }
         let asks = |worker: &Worker| worker.last.map_or(Asks::ONE_SLOT, |last| self.asks(last));
         working.map(asks).fold(node.has, Asks::without)
     }

@@ -121,11 +121,8 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         let leased: Vec<_> = entry.leased.drain().collect();
         for (task, lease) in leased {
-            self.leave_stray(run, task);
-            let Some(entry) = self.entry(run) else { return };
-            let key = entry.key(task, lease.attempt);
-            self.order(super::Order::Stop(key), effects);
-            self.timers.clear_all(lease.timer);
+            self.stop_attempt(run, task, lease.attempt, None, effects);
+            self.timers.clear_all(lease.timers());
             self.take_back(run, task, lease.attempt, Returned::TakenAway, effects);
         }
         let on_lanes = self.on_lanes(run);
@@ -156,7 +153,10 @@ impl Policy {
     ) {
         match queued {
             true if run.ended_state(task).is_some() => (),
-            true => self.enqueue(run, task, effects),
+            true => {
+                self.disband(run, task);
+                self.enqueue(run, task, effects);
+            }
             false => self.give_back_tasks(run, vec![task], effects),
         }
     }

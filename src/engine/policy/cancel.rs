@@ -1,18 +1,35 @@
 //! Ending tasks and runs before their time.
 
+use super::settle::attempt_ended;
 use super::walk::Walk;
 use super::{Effects, Order, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::graph::node_of;
-use crate::model::{ELEMENT, Error, TaskId, TaskState};
+use crate::model::{AttemptEnd, ELEMENT, Error, TaskId, TaskState};
 use std::collections::HashSet;
 
 impl Policy {
     /// Cancels whatever of a run has not ended. Bodies that are running count as over at once.
     pub(crate) fn cancel_run(&mut self, run: &Run, cause: Error, effects: &mut Effects) {
+        self.stop_run(run, cause, None, effects);
+    }
+
+    /// As [`cancel_run`](Self::cancel_run), since `by` has failed, if one task's failure is the reason.
+    pub(super) fn stop_run(
+        &mut self,
+        run: &Run,
+        cause: Error,
+        by: Option<TaskId>,
+        effects: &mut Effects,
+    ) {
         self.quiesce(run, effects);
         if self.entry(run).is_none() {
             return;
         }
+        effects.note(run, || Fact::RunStopped {
+            why: Box::new(cause.clone()),
+            by,
+        });
         let mut walk = Walk::new(run);
         // An array without elements is no task to cancel: it is skipped, or succeeds with what it depends on.
         let is_empty = |&node: &u32| run.job().is_empty_array(node);
@@ -23,7 +40,7 @@ impl Policy {
         if run.job().arrays.iter().any(|part| part.len == 0) {
             walk.skip_dependents();
         }
-        let ended = walk.counted();
+        let ended = walk.counted(effects);
         run.ledger().ended_by.get_or_insert(cause);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
@@ -104,11 +121,21 @@ impl Policy {
             .collect();
         let keys: Vec<_> = ended
             .iter()
-            .map(|(task, lease)| entry.key(*task, lease.attempt))
+            .flat_map(|(task, lease)| entry.keys(*task, lease.attempt))
             .collect();
         entry.leave_stopped(&ended);
+        let gangs = entry.musters.keys().copied();
+        let gangs: Vec<_> = gangs
+            .filter(|&task| run.ended_state(task).is_some())
+            .collect();
+        gangs.into_iter().for_each(|task| self.disband(run, task));
+        for (task, lease) in &ended {
+            effects.note(run, || {
+                attempt_ended(*task, lease.attempt, AttemptEnd::Cancelled)
+            });
+        }
         self.timers
-            .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
+            .clear_all(ended.into_iter().flat_map(|(_, lease)| lease.timers()));
         self.timers
             .clear_all(delayed.into_iter().map(|(_, timer)| timer));
         effects.changed |= !keys.is_empty();

@@ -1,8 +1,10 @@
 //! Shares of nodes, and who holds them.
 
+use super::places::Places;
 use super::placing::{Allocation, NodeKey, RunKey};
 use super::{Effects, Policy, Run, RunRank};
 use crate::engine::Engine;
+use crate::engine::chronicle::Spot;
 use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
 use rustc_hash::FxHashMap;
@@ -15,7 +17,7 @@ pub(crate) struct Charge {
     engine: Arc<Engine>,
     run: Arc<Run>,
     number: u64,
-    node: NodeKey,
+    spot: Spot,
     gpus: Option<Arc<[u32]>>,
     /// Until it goes back.
     share: Option<Share>,
@@ -39,6 +41,7 @@ pub(super) struct Charges {
     /// How many of each run are for plain tasks: those of lanes are.
     plain: BTreeMap<RunRank, u32>,
     made: u64,
+    places: Places,
 }
 
 impl Charges {
@@ -57,7 +60,7 @@ impl Charges {
             engine: run.engine().clone(),
             run: run.clone(),
             number: self.made,
-            node: share.node,
+            spot: self.places.take(share.node),
             gpus: (!gpus.is_empty()).then(|| gpus.into()),
             share: Some(share),
             task: AtomicU32::new(0),
@@ -96,10 +99,12 @@ impl Policy {
         &mut self,
         run: &Run,
         number: u64,
+        spot: Spot,
         share: Option<Share>,
         effects: &mut Effects,
     ) {
         self.charges.out.remove(&number);
+        self.charges.places.give_back(spot);
         if let Some(share) = share {
             self.placing.release(share.node, share.allocation);
             if share.group.is_none() {
@@ -120,11 +125,16 @@ impl Charge {
     /// One slot more of the same node for the same run, if there is room for it.
     pub(crate) fn again(&self) -> Option<Arc<Charge>> {
         self.engine
-            .with(|policy, _| policy.charge_slot(self.node, &self.run))
+            .with(|policy, _| policy.charge_slot(self.spot.node, &self.run))
     }
 
     pub(crate) fn run(&self) -> &Arc<Run> {
         &self.run
+    }
+
+    /// Where its tasks run.
+    pub(crate) fn spot(&self) -> Spot {
+        self.spot
     }
 
     /// The GPUs that are held, by index, if any are.
@@ -166,8 +176,9 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let (number, share) = (self.number, self.share.take());
-        self.engine
-            .with(|policy, effects| policy.give_back_charge(&self.run, number, share, effects));
+        let (number, spot, share) = (self.number, self.spot, self.share.take());
+        self.engine.with(|policy, effects| {
+            policy.give_back_charge(&self.run, number, spot, share, effects)
+        });
     }
 }

@@ -1,10 +1,12 @@
 //! A run, as the policy sees it.
 
 use super::super::flow::{Ready, Sink};
+use super::gang::Muster;
 use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
-use crate::model::TaskId;
+use crate::engine::chronicle::TaskSpan;
+use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
 use event_listener::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,6 +22,8 @@ pub(crate) struct LeaseKey {
     pub(crate) run: u64,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
+    /// Which of its instances.
+    pub(crate) instance: u32,
 }
 
 /// The order of runs: the more urgent first, then those submitted first.
@@ -58,8 +62,18 @@ pub(super) struct LeaseState {
     pub(super) started: Time,
     /// Of its time limit.
     pub(super) timer: Option<TimerKey>,
+    /// When it was last heard of, and the timer of its next being heard of.
+    pub(super) heard: Time,
+    pub(super) watch: Option<TimerKey>,
     /// Its output has been stored: only then can it have succeeded.
     pub(super) stored: bool,
+}
+
+impl LeaseState {
+    /// The timers that were set for it.
+    pub(super) fn timers(&self) -> impl Iterator<Item = TimerKey> + use<> {
+        self.timer.into_iter().chain(self.watch)
+    }
 }
 
 /// A run that has not ended.
@@ -75,8 +89,13 @@ pub(super) struct Entry {
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
+    /// While somebody listens: what lanes have run and the engine has settled, and what they start and is now ready.
+    pub(super) succeeded: Vec<TaskSpan>,
+    pub(super) readied: Vec<TaskSpan>,
     /// The current attempt of each task that an executor has been given one by one.
     pub(super) leased: FxHashMap<TaskId, LeaseState>,
+    /// The instances of tasks that have several, from their being placed to the end of the attempt.
+    pub(super) musters: FxHashMap<TaskId, Muster>,
     /// Tasks that are not ready before a time.
     pub(super) delayed: FxHashMap<TaskId, TimerKey>,
     /// Tasks that have lost their nodes so often that they are to run alone.
@@ -112,7 +131,10 @@ impl Entry {
             classes: FxHashMap::default(),
             opened: Vec::new(),
             reached: Vec::new(),
+            succeeded: Vec::new(),
+            readied: Vec::new(),
             leased: FxHashMap::default(),
+            musters: FxHashMap::default(),
             delayed: FxHashMap::default(),
             suspects: FxHashSet::default(),
             taken_from_lanes: BTreeSet::new(),
@@ -125,6 +147,21 @@ impl Entry {
             first_starts: FxHashMap::default(),
             timers: Vec::new(),
             watchers: BTreeMap::new(),
+        }
+    }
+
+    /// The tasks that an item makes ready, for those who listen.
+    fn heard(&self, item: Item) -> Option<TaskSpan> {
+        if !self.run.is_observed() {
+            return None;
+        }
+        match item.ready() {
+            Ready::Node(node) if self.run.job().is_array(node) => None,
+            Ready::Node(node) => Some(TaskId(node).into()),
+            Ready::Elements(numbers) => {
+                Some(TaskSpan::of(numbers.start | ELEMENT..numbers.end | ELEMENT))
+            }
+            Ready::Sources(_) => None,
         }
     }
 
@@ -173,6 +210,8 @@ impl Entry {
                 attempt,
                 started,
                 timer,
+                heard: started,
+                watch: None,
                 stored: false,
             },
         );
@@ -185,12 +224,16 @@ impl Entry {
 
     /// Attempts were stopped, and their bodies may go on. Another attempt of the same task has a higher number.
     pub(super) fn leave_stopped(&mut self, leased: &[(TaskId, LeaseState)]) {
-        let mut ledger = self.run.ledger();
-        self.had_strays = true;
         for (task, lease) in leased {
             self.attempts.insert(*task, lease.attempt);
-            ledger.strays.add(*task);
+            self.leave_strays(*task, self.keys(*task, lease.attempt).len() as u32);
         }
+    }
+
+    /// So many leased bodies may go on although their attempt is over.
+    pub(super) fn leave_strays(&mut self, task: TaskId, bodies: u32) {
+        self.had_strays = true;
+        self.run.ledger().strays.add(task, bodies);
     }
 
     /// A reactivated task is ready: in the queue, or to be put there later.
@@ -232,7 +275,7 @@ impl Entry {
 
     /// Every timer that was set for the run.
     pub(super) fn all_timers(&self) -> impl Iterator<Item = TimerKey> + '_ {
-        let leases = self.leased.values().filter_map(|lease| lease.timer);
+        let leases = self.leased.values().flat_map(|lease| lease.timers());
         leases
             .chain(self.delayed.values().copied())
             .chain(self.timers.iter().copied())
@@ -244,11 +287,12 @@ impl Entry {
             .is_some_and(|lease| lease.attempt == attempt)
     }
 
-    pub(super) fn key(&self, task: TaskId, attempt: u32) -> LeaseKey {
+    pub(super) fn key(&self, task: TaskId, attempt: u32, instance: u32) -> LeaseKey {
         LeaseKey {
             run: self.run.seq(),
             task,
             attempt,
+            instance,
         }
     }
 }
@@ -263,11 +307,22 @@ impl Sink for Entry {
             {
                 self.reached.push(node);
             }
-            _ => self.ready.push_back(item),
+            _ => {
+                self.readied.extend(self.heard(item));
+                self.ready.push_back(item);
+            }
         }
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {
         self.opened.push(elements);
+    }
+
+    fn elements_succeeded(&mut self, elements: Range<u32>) {
+        if self.run.is_observed() {
+            self.succeeded.push(TaskSpan::of(
+                elements.start | ELEMENT..elements.end | ELEMENT,
+            ));
+        }
     }
 }

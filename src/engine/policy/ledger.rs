@@ -1,7 +1,7 @@
 //! What became of a run's tasks, other than success.
 
 use super::strays::Strays;
-use crate::model::{Attempt, Error, TaskCounters, TaskId};
+use crate::model::{Attempt, AttemptEnd, Error, TaskCounters, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -112,6 +112,13 @@ impl Ledger {
             failures.map(|(_, error)| error).collect(),
             attempts.flatten().collect(),
         )
+    }
+
+    /// How many attempts on record did not succeed.
+    pub(crate) fn unsuccessful_attempts(&self) -> u64 {
+        let attempts = self.attempts.values().flatten();
+        let failed = attempts.filter(|attempt| !matches!(attempt.end, AttemptEnd::Succeeded));
+        failed.count() as u64
     }
 
     pub(crate) fn attempts_of(&self, task: TaskId) -> Vec<Attempt> {

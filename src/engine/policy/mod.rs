@@ -12,17 +12,21 @@ mod check;
 mod entry;
 mod explain;
 mod explain_all;
+mod gang;
 mod ledger;
 mod limits;
+mod listen;
 mod node;
 mod offers;
 mod order;
+mod places;
 mod placing;
 mod queue;
 mod reactivate;
 mod refuse;
 mod revival;
 mod settle;
+mod stall;
 mod strays;
 mod take;
 mod timers;
@@ -34,7 +38,7 @@ pub(crate) use charge::Charge;
 pub(crate) use entry::{LeaseKey, RunRank};
 pub(crate) use ledger::Ledger;
 pub(crate) use order::Order;
-pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
+pub(crate) use placing::{Lane as ReadyTasks, NodeKey, Part};
 pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
 pub(crate) use revival::{is_ready, obstacle, passes};
@@ -43,6 +47,7 @@ pub(crate) use strays::Due;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
 
+use super::chronicle::Fact;
 use super::{Effects, Item, Run};
 use crate::model::{Capacity, Result};
 use charge::Charges;
@@ -87,6 +92,8 @@ impl Policy {
         self.refuse_too_large(run.job(), offered)?;
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
+        run.observe(effects.hears_pool);
+        effects.note(run, || Fact::RunSubmitted(run.flow().job.clone()));
         self.queue_sources(run, effects);
         self.set_run_timer(run, run.submitted(), effects);
         self.set_deadlines(run, effects);
@@ -203,7 +210,8 @@ impl Policy {
             self.limits.forget(group);
         }
         entry.run.ledger().last_attempts = entry.attempts;
-        entry.run.mark_ended();
+        entry.run.mark_ended(effects.now);
+        effects.note(&entry.run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
         effects.notify.extend(entry.watchers.into_values());

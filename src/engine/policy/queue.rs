@@ -1,7 +1,8 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
-use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
+use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Item, Policy, Run, RunRank};
+use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::engine::flow::ranges;
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
@@ -12,13 +13,25 @@ pub(crate) struct Place {
     class: ClassId,
     group: RunKey,
     span: Span,
+    part: Option<Part>,
 }
 
 impl Place {
     pub(super) fn of(placed: &Placed) -> Option<Self> {
         let (class, group) = (placed.class, placed.run);
         let &span = placed.spans.first()?;
-        Some(Place { class, group, span })
+        let part = placed.part;
+        Some(Place {
+            class,
+            group,
+            span,
+            part,
+        })
+    }
+
+    /// Which of the task's instances it is, if there are several.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.part
     }
 
     pub(crate) fn task(&self) -> TaskId {
@@ -43,7 +56,8 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         if run.job().queued == QueuedNodes::None {
             entry.ready.extend(run.flow().initial());
-            return self.offer(run);
+            self.offer(run);
+            return note_sources(run, effects);
         }
         let sources = run.job().csr.sources.iter();
         for (at, &node) in (0..).zip(sources) {
@@ -52,6 +66,7 @@ impl Policy {
                 false => entry.ready.push_back(Item::sources(at..at + 1)),
             }
         }
+        note_sources(run, effects);
         self.queue_reached(run, effects);
     }
 
@@ -67,6 +82,14 @@ impl Policy {
         while let Some(entry) = self.entry(run) {
             let nodes = std::mem::take(&mut entry.reached);
             let opened = std::mem::take(&mut entry.opened);
+            let succeeded = std::mem::take(&mut entry.succeeded);
+            let readied = std::mem::take(&mut entry.readied);
+            for tasks in succeeded {
+                effects.note(run, || Fact::Succeeded(tasks));
+            }
+            for tasks in readied {
+                effects.note(run, || Fact::Ready { tasks, by: None });
+            }
             if nodes.is_empty() && opened.is_empty() {
                 return self.offer(run);
             }
@@ -120,6 +143,7 @@ impl Policy {
         // What was cancelled before it became ready has nothing to wait for.
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {
+            effects.note(run, || Fact::Postponed { task, until: start });
             self.ready_at(run, task, start, effects);
         }
     }
@@ -135,6 +159,10 @@ impl Policy {
             return;
         };
         self.note_ready_again(run, tasks.clone());
+        effects.note(run, || Fact::Ready {
+            tasks: TaskSpan::of(tasks.clone()),
+            by: None,
+        });
         self.placing.push(class, rank, group, tasks);
         if self.placing.holds_slots(class) {
             self.overtake(Position::before(rank));
@@ -183,7 +211,14 @@ impl Policy {
     }
 
     /// A task that was taken will not be begun now.
-    pub(crate) fn give_back_place(&mut self, place: Place, effects: &mut Effects) {
+    pub(crate) fn give_back_place(&mut self, run: &Run, place: &Place, effects: &mut Effects) {
+        match place.part {
+            Some(part) => self.regroup(run, place, part, effects),
+            None => self.requeue(place, effects),
+        }
+    }
+
+    pub(super) fn requeue(&mut self, place: &Place, effects: &mut Effects) {
         if let Some(rank) = self.limits.run_of(place.group) {
             if let Some(entry) = self.runs.get_mut(&rank) {
                 entry.note_ready_again(place.task(), true);
@@ -191,6 +226,19 @@ impl Policy {
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }
+    }
+}
+
+/// Tasks that lanes start and that wait for nothing are ready from the start.
+fn note_sources(run: &Run, effects: &mut Effects) {
+    if !run.is_observed() {
+        return;
+    }
+    let job = run.job();
+    let sources = job.csr.sources.iter().map(|&node| TaskId(node));
+    let plain = sources.filter(|&TaskId(node)| !job.is_queued(node) && !job.is_array(node));
+    for tasks in TaskSpan::all(plain) {
+        effects.note(run, || Fact::Ready { tasks, by: None });
     }
 }
 

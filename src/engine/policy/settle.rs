@@ -2,8 +2,10 @@
 
 use super::attempts::Failure;
 use super::entry::LeaseState;
+use super::gang::PartEnd;
 use super::walk::Walk;
 use super::{Effects, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, DependencyAction, Returned, TaskId, TaskSettings, TaskState,
 };
@@ -44,22 +46,41 @@ impl Outcome {
 }
 
 impl Policy {
-    /// An executor reports the end of an attempt. One that is no longer current is ignored.
+    /// An executor reports the end of an attempt, or of an instance of it. One that is no longer current is ignored.
     pub(crate) fn complete(
         &mut self,
         run: &Run,
         task: TaskId,
-        attempt: u32,
+        (attempt, instance): (u32, u32),
         ended: Ended,
         effects: &mut Effects,
     ) {
         let current = self
             .entry(run)
             .filter(|entry| entry.is_current(task, attempt));
-        let Some(lease) = current.and_then(|entry| entry.leased.remove(&task)) else {
+        let Some(entry) = current else { return };
+        let part = matches!(ended, Ended::Succeeded)
+            .then(|| entry.part_succeeded(task, instance))
+            .flatten();
+        if matches!(part, Some(PartEnd::Wait)) {
+            return;
+        }
+        let Some(mut lease) = entry.leased.remove(&task) else {
             return;
         };
-        self.timers.clear_all(lease.timer);
+        if let Some(part) = part {
+            lease.stored = matches!(part, PartEnd::All);
+        }
+        let is_gang = entry.musters.contains_key(&task);
+        let ended = match ended {
+            // Others have begun the same attempt: it has had its number.
+            Ended::Returned(Returned::NotBegun) if is_gang => Ended::Returned(Returned::TakenAway),
+            ended => ended,
+        };
+        if is_gang {
+            self.stop_attempt(run, task, attempt, Some(instance), effects);
+        }
+        self.timers.clear_all(lease.timers());
         let started = Some(lease.started.saturating_sub(run.submitted()));
         match ended {
             Ended::Succeeded if lease.stored => self.succeed(run, task, &lease, effects),
@@ -77,6 +98,7 @@ impl Policy {
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
             Ended::Cancelled => {
                 self.used_attempt(run, task, attempt);
+                effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Cancelled));
                 self.end_task(run, task, TaskState::Cancelled, false, effects);
             }
             Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
@@ -91,16 +113,26 @@ impl Policy {
     }
 
     /// Whether the attempt may store its output now: it is current and has not done so. It counts as having done so.
-    pub(crate) fn may_store(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
-        let lease = self
-            .entry(run)
-            .and_then(|entry| entry.leased.get_mut(&task));
-        lease.is_some_and(|lease| {
-            lease.attempt == attempt && !std::mem::replace(&mut lease.stored, true)
-        })
+    pub(crate) fn may_store(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        (attempt, instance): (u32, u32),
+    ) -> bool {
+        let Some(entry) = self.entry(run) else {
+            return false;
+        };
+        let lease = entry.leased.get_mut(&task);
+        let Some(lease) = lease.filter(|lease| lease.attempt == attempt) else {
+            return false;
+        };
+        let first = !std::mem::replace(&mut lease.stored, true);
+        entry.may_store_part(task, instance).unwrap_or(first)
     }
 
     fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {
+        let attempt = lease.attempt;
+        effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Succeeded));
         if lease.attempt > 1 {
             let since = |time: Duration| time.saturating_sub(run.submitted());
             let (started, ended) = (Some(since(lease.started)), since(effects.now));
@@ -187,7 +219,7 @@ impl Policy {
             walk.pass(entry);
             effects.wake |= !entry.ready.is_empty();
         }
-        let ended = walk.counted();
+        let ended = walk.counted(effects);
         self.recall_less_urgent(run);
         self.queue_reached(run, effects);
         self.notify(run, walk.watched, effects);
@@ -200,4 +232,10 @@ impl Policy {
             self.end(run, effects);
         }
     }
+}
+
+/// The end of an attempt that was leased.
+pub(super) fn attempt_ended(task: TaskId, attempt: u32, end: AttemptEnd) -> Fact {
+    let end = Box::new(end);
+    Fact::AttemptEnded { task, attempt, end }
 }

@@ -29,14 +29,16 @@ pub(crate) enum Due {
 }
 
 impl Strays {
-    /// A leased body goes on although its attempt is over.
-    pub(super) fn add(&mut self, task: TaskId) {
-        *self.bodies.entry(task).or_default() += 1;
+    /// Leased bodies go on although their attempt is over: one, or several of a task with instances.
+    pub(super) fn add(&mut self, task: TaskId, bodies: u32) {
+        if bodies > 0 {
+            *self.bodies.entry(task).or_default() += bodies;
+        }
     }
 
     /// A lane is in the body.
     pub(super) fn add_on_lane(&mut self, lane: usize, task: TaskId) {
-        self.add(task);
+        self.add(task, 1);
         self.on_lanes.push((lane, task));
     }
 
@@ -119,14 +121,6 @@ impl Policy {
         }
         if let Some((node, index)) = run.job().locate(task) {
             effects.release.push((entry.run.clone(), node, index));
-        }
-    }
-
-    /// An attempt is over, and its leased body may go on.
-    pub(super) fn leave_stray(&mut self, run: &Run, task: TaskId) {
-        run.ledger().strays.add(task);
-        if let Some(entry) = self.entry(run) {
-            entry.had_strays = true;
         }
     }
 

@@ -3,10 +3,11 @@
 use super::super::flow::Ready;
 use super::charge::{Charge, Share};
 use super::entry::Entry;
-use super::placing::{NodeKey, Placed, Position, Room};
+use super::placing::{NodeKey, Part, Placed, Position, Room};
 use super::queue::Place;
 use super::timers::Alarm;
 use super::{Effects, Item, Policy, Run, RunRank};
+use crate::engine::chronicle::{Fact, Spot};
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
 use std::sync::Arc;
@@ -113,11 +114,9 @@ impl Policy {
     fn charge_placed(&mut self, node: NodeKey, placed: Placed) -> Option<Taken> {
         let (place, group) = (Place::of(&placed), placed.run);
         let rank = self.limits.run_of(group);
-        let entry = rank.and_then(|rank| self.runs.get_mut(&rank));
-        let started = place.zip(entry).and_then(|(place, entry)| {
-            let pending = entry.run.ended_state(place.task()).is_none();
-            (pending && entry.claim(place.task())).then(|| (place, entry.run.clone()))
-        });
+        let run = rank.and_then(|rank| self.runs.get(&rank));
+        let run = run.map(|entry| entry.run.clone());
+        let started = place.zip(run).filter(|(place, run)| self.claim(run, place));
         let Some((place, run)) = started else {
             self.placing.release(node, placed.allocation);
             return None;
@@ -134,6 +133,21 @@ impl Policy {
         })
     }
 
+    /// Begins an instance of a task, unless what was placed with it is over meanwhile: with the first, an attempt begins.
+    pub(crate) fn begin_part(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        part: Part,
+        spot: Spot,
+        effects: &mut Effects,
+    ) -> Option<u32> {
+        let begun = self.entry(run)?.join(task, part)?;
+        let attempt = begun.or_else(|| self.begin(run, task, true, spot, effects))?;
+        self.entry(run)?.set_muster_attempt(task, attempt);
+        Some(attempt)
+    }
+
     /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile. `queued` says that it was in the
     /// policy's queue; otherwise it is one that lanes may run.
     pub(crate) fn begin(
@@ -141,6 +155,7 @@ impl Policy {
         run: &Run,
         task: TaskId,
         queued: bool,
+        spot: Spot,
         effects: &mut Effects,
     ) -> Option<u32> {
         if run.is_disabled() {
@@ -164,7 +179,20 @@ impl Policy {
         if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now);
         }
-        Some(entry.lease(task, effects.now, timer))
+        let attempt = entry.lease(task, effects.now, timer);
+        let watch = self.watch_progress(run, task, attempt, effects.now, effects);
+        if let Some(lease) = self
+            .entry(run)
+            .and_then(|entry| entry.leased.get_mut(&task))
+        {
+            lease.watch = watch;
+        }
+        effects.note(run, || Fact::Started {
+            task,
+            attempt,
+            spot,
+        });
+        Some(attempt)
     }
 
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
@@ -193,6 +221,11 @@ impl Policy {
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
         let items = tasks.into_iter().map(Item::task).collect();
         self.give_back(run, items, effects);
+    }
+
+    /// How many of a run's attempts an executor has been given one by one.
+    pub(crate) fn leases_of(&mut self, run: &Run) -> u64 {
+        self.entry(run).map_or(0, |entry| entry.leased.len() as u64)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Settings of jobs and tasks.
 
+mod placement;
 mod retries;
 mod task;
 
+pub use placement::Placement;
 pub(crate) use retries::seed;
 pub use retries::{Backoff, MaxRetries, Permanent, RetryIf};
 pub use task::TaskSettings;
