@@ -16,6 +16,8 @@ mod job;
 mod model;
 mod pool;
 mod run;
+#[cfg(feature = "scoring")]
+pub mod scoring;
 mod sync;
 mod work;
 

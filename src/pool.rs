@@ -78,6 +78,14 @@ impl Pool {
         self.engine.submit(&job, &nodes).map(Run::new)
     }
 
+    /// How many tasks its nodes run at once, if the executor can say.
+    #[cfg(feature = "scoring")]
+    pub(crate) fn slots(&self) -> Option<u32> {
+        let nodes = self.executor.offer().nodes?;
+        let slots = nodes.iter().map(crate::model::Capacity::slot_count);
+        Some(slots.fold(0, u32::saturating_add)).filter(|&slots| slots > 0)
+    }
+
     /// Asks the executor for another number of slots. Running tasks are left alone; a shrinking executor gives slots up
     /// between two tasks. Executors that can't change their size ignore it.
     ///
