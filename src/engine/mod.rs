@@ -9,12 +9,16 @@ mod clock;
 mod current;
 mod effects;
 mod flow;
+#[cfg(feature = "testing")]
+mod hand;
 mod policy;
 mod run;
 
-pub(crate) use current::{Current, enter, forbids_waiting, waiting};
+pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
+#[cfg(feature = "testing")]
+pub(crate) use hand::Hand;
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
 pub(crate) use run::Run;
@@ -37,17 +41,26 @@ pub(crate) struct Engine {
     bell: Bell,
     /// Something changed for those who carry out orders, or wait for the pool to empty.
     changed: Event,
+    /// Who has the pool go on, if no thread does.
+    #[cfg(feature = "testing")]
+    hand: hand::Hands,
 }
 
 impl Engine {
     pub(crate) fn new() -> Arc<Self> {
+        Self::with_clock(Clock::new())
+    }
+
+    fn with_clock(clock: Clock) -> Arc<Self> {
         Arc::new_cyclic(|me| Engine {
             me: me.clone(),
             policy: Mutex::default(),
-            clock: Clock::new(),
+            clock,
             submitted: AtomicU64::new(0),
             bell: Bell::default(),
             changed: Event::new(),
+            #[cfg(feature = "testing")]
+            hand: hand::Hands::default(),
         })
     }
 
@@ -80,6 +93,8 @@ impl Engine {
     ) -> Result<Arc<Run>> {
         let run = Arc::new(Run::new(job.inner().clone(), self.clone(), self.next_seq()));
         self.with(|policy, effects| policy.submit(&run, offered, effects))?;
+        #[cfg(feature = "testing")]
+        self.show(&run);
         Ok(run)
     }
 
@@ -95,6 +110,13 @@ impl Engine {
     /// Notified when there are orders, or runs or charges have ended.
     pub(crate) fn listen(&self) -> EventListener {
         self.changed.listen()
+    }
+
+    /// For those about to wait: has the pool go on by one step, if whoever waits is the one that must. `None` if threads
+    /// do; an error if nothing will happen by itself any more.
+    #[cfg(not(feature = "testing"))]
+    pub(crate) fn step(&self) -> Option<Result<()>> {
+        None
     }
 }
 

@@ -35,6 +35,8 @@
 //!
 //! [`conformance`] (feature `conformance`) tests all of this on any executor.
 
+#[cfg(feature = "thread")]
+mod commands;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod feed;
@@ -46,6 +48,8 @@ pub use crate::engine::Outcome;
 pub use crate::model::{NodeSpec, Offer, Returned};
 pub use feed::{Feed, Node, Order};
 pub use grant::{Grant, Lease, LeaseId};
+#[cfg(feature = "testing")]
+pub(crate) use grant::{Started, finish};
 #[cfg(feature = "thread")]
 pub use thread::ThreadExecutor;
 

@@ -1,6 +1,8 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
 mod build;
+#[cfg(feature = "command")]
+mod command;
 mod distinct;
 mod freeze;
 mod frozen;

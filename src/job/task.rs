@@ -22,7 +22,24 @@ pub struct Task<T> {
     pub(super) after_named: Vec<String>,
     pub(super) keep: bool,
     pub(super) settings: TaskSettings,
-    pub(super) unit: Box<dyn FnOnce(Slot<T>) -> Box<dyn Unit>>,
+    pub(super) unit: Box<dyn MakeUnit<T>>,
+}
+
+/// A body that has not been placed yet.
+pub(super) trait MakeUnit<T> {
+    fn make(self: Box<Self>, slot: Slot<T>) -> Box<dyn Unit>;
+
+    /// The body, if it is a command, which can still be changed.
+    #[cfg(feature = "command")]
+    fn command(&mut self) -> Option<&mut crate::model::Command> {
+        None
+    }
+}
+
+impl<T, F: FnOnce(Slot<T>) -> Box<dyn Unit>> MakeUnit<T> for F {
+    fn make(self: Box<Self>, slot: Slot<T>) -> Box<dyn Unit> {
+        self(slot)
+    }
 }
 
 impl<T: Send + Sync + 'static> Task<T> {
@@ -37,13 +54,24 @@ impl<T: Send + Sync + 'static> Task<T> {
         inputs.upstreams(&mut |input| upstreams.push(input));
         let places = inputs.places();
         Task {
-            name: name.into(),
             inputs: upstreams,
+            ..Task::of_unit(
+                name.into(),
+                Box::new(move |slot| task_unit(body, places, slot)),
+            )
+        }
+    }
+
+    /// A task without inputs.
+    pub(super) fn of_unit(name: Name, unit: Box<dyn MakeUnit<T>>) -> Self {
+        Task {
+            name,
+            inputs: Vec::new(),
             after: Vec::new(),
             after_named: Vec::new(),
             keep: false,
             settings: TaskSettings::default(),
-            unit: Box::new(move |slot| task_unit(body, places, slot)),
+            unit,
         }
     }
 

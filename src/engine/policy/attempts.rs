@@ -5,8 +5,9 @@ use super::{Effects, Policy, Run};
 use crate::model::settings::seed;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, Error, ErrorKind, Panic, Permanent, Returned, TaskId,
-    TaskSettings, TaskState,
+    TaskSettings, TaskState, TimeLimitOver,
 };
+use std::error::Error as StdError;
 use std::time::Duration;
 
 /// How often a task may lose its node before it counts as the cause.
@@ -29,8 +30,8 @@ impl Failure {
             .as_ref()
             .is_none_or(|retry_if| retry_if.allows(&cause));
         Failure {
+            kind: kind_of(&*cause),
             cause,
-            kind: ErrorKind::TaskFailed,
             retryable: worth && !permanent,
         }
     }
@@ -67,6 +68,18 @@ impl Failure {
             _ => "failed",
         }
     }
+}
+
+/// Of a body that was ended at its time limit, its executor says so.
+fn kind_of(cause: &(dyn StdError + 'static)) -> ErrorKind {
+    let mut next = Some(cause);
+    while let Some(error) = next {
+        if error.is::<TimeLimitOver>() {
+            return ErrorKind::TimedOut;
+        }
+        next = error.source();
+    }
+    ErrorKind::TaskFailed
 }
 
 impl Policy {
@@ -288,10 +301,11 @@ impl Policy {
         };
         entry.stale = true;
         effects.wake = true;
-        let lease = entry.leased.remove(&task);
+        let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
+        let key = entry.key(task, attempt);
+        self.timers.clear_all(delay);
         if let Some(lease) = lease {
-            let key = entry.key(task, lease.attempt);
             self.timers.clear_all(lease.timer);
             self.order(super::Order::Stop(key), effects);
         }

@@ -103,8 +103,10 @@ impl Policy {
         if start <= effects.now {
             return self.push(run, tasks, effects);
         }
-        for task in tasks {
-            self.ready_at(run, TaskId(task), start, effects);
+        // What was cancelled before it became ready has nothing to wait for.
+        let pending = |task: &TaskId| run.ended_state(*task).is_none();
+        for task in tasks.map(TaskId).filter(pending) {
+            self.ready_at(run, task, start, effects);
         }
     }
 

@@ -153,9 +153,9 @@ impl Policy {
             .get_mut(&run.rank())
             .filter(|_| run.ended_state(task).is_none())?;
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
-        let timer = settings
-            .time_limit
-            .map(|limit| self.timers.set(effects.now + limit, alarm));
+        // A command's executor keeps the limit, so that the attempt is over when its processes are.
+        let limit = settings.time_limit.filter(|_| !run.job().is_command(task));
+        let timer = limit.map(|limit| self.timers.set(effects.now + limit, alarm));
         effects.retime |= timer.is_some();
         if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now);

@@ -72,7 +72,7 @@ impl Job {
             self.settings.insert(node, task.settings);
         }
         let slot = self.place(node, 1);
-        self.end_node((task.unit)(slot));
+        self.end_node(task.unit.make(slot));
         Handle {
             job: self.tag,
             node,

@@ -5,7 +5,10 @@
 //! reservation elsewhere, unless the node might be nearer to having room than what is reserved.
 
 use super::levels::lacking;
+use super::queue::Ready;
 use super::rank::Position;
+use super::visit::Scratch;
+use super::walk::Walk;
 use super::{ClassId, RunKey};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -41,6 +44,7 @@ struct Row {
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
     pub(super) head: Head,
+    pub(super) slots: i64,
     /// The shelf, and whether it is the row of those with reservations; none for a head by itself.
     row: Option<(usize, bool)>,
 }
@@ -92,37 +96,65 @@ impl Heads {
         heads.into_iter().flatten().map(|&(_, class, _)| class)
     }
 
-    /// Begins a look at what concerns a node with so many free slots.
-    pub(super) fn begin(&self, free: i64, cursors: &mut Vec<Cursor>) {
-        cursors.clear();
+    /// A look at what concerns a node with so many free slots: what it may have room for, and what it may only have to
+    /// reserve something for.
+    pub(super) fn look<'a>(
+        &'a self,
+        free: i64,
+        reserved: impl Iterator<Item = ClassId>,
+        ready: &'a Ready,
+        scratch: &'a mut Scratch,
+    ) -> (Walk<'a>, Walk<'a>) {
+        let Scratch { near, far } = scratch;
+        near.clear();
+        far.clear();
         for (at, shelf) in self.shelves.iter().enumerate() {
-            let loose = shelf.loose.first.map(|head| (head, false));
-            let held = shelf
-                .held
-                .first
-                .filter(|_| shelf.concerns(free))
-                .map(|head| (head, true));
-            let heads = loose.into_iter().chain(held);
-            cursors.extend(heads.map(|(head, held)| Cursor {
+            match shelf.slots <= free {
+                true => near.extend(
+                    shelf
+                        .cursor(at, false)
+                        .into_iter()
+                        .chain(shelf.cursor(at, true)),
+                ),
+                false => {
+                    let held = shelf
+                        .cursor(at, true)
+                        .filter(|_| shelf.slots - free < shelf.reach);
+                    far.extend(shelf.cursor(at, false).into_iter().chain(held));
+                }
+            }
+        }
+        for class in reserved.filter(|&class| !self.is_among(class, free, ready)) {
+            let head = ready.head_of(class);
+            far.extend(head.map(|head| Cursor {
                 head,
-                row: Some((at, held)),
+                slots: ready.slots(class),
+                row: None,
             }));
         }
+        (Walk::new(ready, near), Walk::new(ready, far))
     }
 
-    /// Adds the head of a class that a node must look at whatever it asks for, unless it is looked at anyway.
-    pub(super) fn add(&self, slots: i64, free: i64, head: Head, cursors: &mut Vec<Cursor>) {
+    /// Whether the head of a class with a reservation is looked at by such a node wherever that is.
+    fn is_among(&self, class: ClassId, free: i64, ready: &Ready) -> bool {
+        let slots = ready.slots(class);
         let at = self
             .shelves
             .binary_search_by_key(&slots, |shelf| shelf.slots);
-        if at.is_ok_and(|at| !self.shelves[at].concerns(free)) {
-            cursors.push(Cursor { head, row: None });
-        }
+        slots <= free || at.is_ok_and(|at| slots - free < self.shelves[at].reach)
+    }
+
+    /// All heads, in order.
+    pub(super) fn all(&self) -> Vec<Cursor> {
+        let rows = self.shelves.iter().enumerate();
+        rows.flat_map(|(at, shelf)| [shelf.cursor(at, false), shelf.cursor(at, true)])
+            .flatten()
+            .collect()
     }
 
     /// The head of a cursor, which goes on to the next of its row.
     pub(super) fn advance(&self, at: usize, cursors: &mut Vec<Cursor>) -> Head {
-        let Cursor { head, row } = cursors[at];
+        let Cursor { head, row, .. } = cursors[at];
         let after = (Bound::Excluded(head), Bound::Unbounded);
         let next =
             row.and_then(|(shelf, held)| self.shelves[shelf].row(held).heads.range(after).next());
@@ -151,9 +183,10 @@ impl Heads {
 }
 
 impl Shelf {
-    /// Whether a node with so many free slots has room for what waits for a reservation, or may be nearer than that.
-    fn concerns(&self, free: i64) -> bool {
-        self.slots <= free || self.slots - free < self.reach
+    fn cursor(&self, at: usize, held: bool) -> Option<Cursor> {
+        let head = self.row(held).first?;
+        let (slots, row) = (self.slots, Some((at, held)));
+        Some(Cursor { head, slots, row })
     }
 
     fn row(&self, held: bool) -> &Row {

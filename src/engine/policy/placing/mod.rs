@@ -10,7 +10,7 @@
 //!   what is left over once it has all that it needs. So what it lacks never grows by anything less urgent, shrinks
 //!   with every task that ends there, and is zero in the end: a large request never starves, and is never delayed by a
 //!   less urgent one. What is on other nodes, or of other kinds, the less urgent may have.
-//! - A *gang* starts as a whole or not at all: its reservation is a set of nodes, and is taken up when all of them have
+//! - A *gang*, which is a task with several instances, starts as a whole or not at all: its reservation is a set of nodes, and is taken up when all of them have
 //!   room at once. Its parts are charged then, and wait for their nodes to ask.
 //! - Packing and spreading: a node that asks is passed over when another that waits for work suits the first task
 //!   better, and that one is named in [`woken`](Placing::woken).
@@ -25,14 +25,15 @@ mod levels;
 mod names;
 mod needs;
 mod nodes;
+mod placement;
 mod queue;
 mod rank;
 mod reserve;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod walk;
 
-pub(crate) use classes::Gang;
 pub(crate) use explain::Explanation;
 pub(crate) use needs::Request;
 pub(crate) use nodes::Allocation;
@@ -42,11 +43,12 @@ pub(crate) use queue::ReadyCount;
 pub(crate) use rank::{Position, Rank, Tie};
 
 use crate::model::{Capacity, Resources};
+use floor::Floor;
 #[cfg(test)]
 use floor::Placement;
-use floor::{Choice, Floor};
 use queue::Ready;
 use std::ops::Range;
+use visit::{Choice, Visit};
 
 /// Ready tasks, nodes, and who gets what.
 #[derive(Default)]
@@ -94,6 +96,17 @@ pub(crate) struct Placed {
     pub(crate) run: RunKey,
     pub(crate) spans: Vec<Span>,
     pub(crate) allocation: Allocation,
+    /// Which of the instances it is, if there are several.
+    pub(crate) part: Option<Part>,
+}
+
+/// An instance of a task that has several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    /// Those that started together have the same number.
+    pub(crate) gang: u64,
+    pub(crate) instance: u32,
+    pub(crate) instances: u32,
 }
 
 impl Placing {
@@ -107,13 +120,10 @@ impl Placing {
 
     /// The class of a request: the same for equal requests.
     pub(crate) fn intern(&mut self, request: &Request) -> ClassId {
-        self.intern_as(request, None)
-    }
-
-    fn intern_as(&mut self, request: &Request, gang: Option<Gang>) -> ClassId {
-        let (class, new) = self.floor.classes.intern(request, gang);
+        let (class, new) = self.floor.classes.intern(request);
         if new {
-            self.ready.add_class(request.slots());
+            let instances = request.gang().map_or(1, |gang| gang.instances);
+            self.ready.add_class(request.slots(), instances);
         }
         class
     }
@@ -121,26 +131,6 @@ impl Placing {
     /// Tasks became ready. A range stays one entry, however long.
     pub(crate) fn push(&mut self, class: ClassId, rank: Rank, run: RunKey, tasks: Range<u32>) {
         let span = self.span(rank, tasks);
-        self.insert(class, run, span);
-    }
-
-    /// Tasks became ready that start together or not at all: on distinct nodes, or `packed` on as few as may be.
-    #[cfg(test)]
-    pub(crate) fn push_gang(
-        &mut self,
-        class: ClassId,
-        rank: Rank,
-        run: RunKey,
-        tasks: Range<u32>,
-        packed: bool,
-    ) {
-        let span = self.span(rank, tasks);
-        let request = self.floor.classes.get(class).request.clone();
-        let gang = Gang {
-            tasks: span.len() as u32,
-            packed,
-        };
-        let class = self.intern_as(&request, Some(gang));
         self.insert(class, run, span);
     }
 
@@ -152,18 +142,13 @@ impl Placing {
         }
     }
 
-    /// Tasks that were taken and not begun go back to their place in the order. Gangs go back as a whole, with
-    /// [`push_gang`](Placing::push_gang).
+    /// Tasks that were taken and not begun go back to their place in the order; a gang only as a whole.
     pub(crate) fn requeue(
         &mut self,
         class: ClassId,
         run: RunKey,
         spans: impl IntoIterator<Item = Span>,
     ) {
-        debug_assert!(
-            self.floor.classes.get(class).gang.is_none(),
-            "part of a gang goes back"
-        );
         spans
             .into_iter()
             .for_each(|span| self.insert(class, run, span));
@@ -174,6 +159,7 @@ impl Placing {
     #[must_use = "drop it outside locks"]
     pub(crate) fn remove_run(&mut self, run: RunKey) -> Vec<Lane> {
         let removed = self.ready.remove_run(run);
+        self.floor.withdraw(&mut |part| part.run == run);
         for class in self.floor.classes.ids() {
             self.note_head(class);
         }
@@ -196,7 +182,8 @@ impl Placing {
         if let Some(part) = self.floor.pick_up(node) {
             return Some(part);
         }
-        let choice = self.floor.choose(&self.ready, node, room, before, may);
+        let visit = Visit { node, room, before };
+        let choice = self.floor.choose(&self.ready, visit, may);
         let placed = choice.and_then(|choice| self.start(node, room, choice));
         self.note_holds();
         self.floor.check(node);
@@ -215,14 +202,14 @@ impl Placing {
                     run,
                     spans,
                     allocation: self.floor.charge(node, class, units),
+                    part: None,
                 })
             }
             Choice::Gang(choice) => {
-                let spans = self
-                    .ready
-                    .take(choice.class, choice.run, choice.tasks, None);
-                self.floor
-                    .start_gang(choice.class, choice.run, spans, &choice.places);
+                let (class, run) = (choice.class, choice.run);
+                let spans = self.ready.take(class, run, 1, None);
+                self.floor.start_gang(class, run, &spans, &choice.places);
+                self.note_head(class);
                 self.floor.pick_up(node)
             }
         }?;
@@ -281,6 +268,12 @@ impl Placing {
         let needs = &self.floor.classes.get(allocation.class()).needs;
         self.floor.nodes.release(node, needs, allocation);
         self.floor.check(node);
+    }
+
+    /// Takes back the parts of a gang that no node has asked for yet.
+    pub(crate) fn withdraw(&mut self, gang: u64) {
+        let is_of = |placed: &Placed| placed.part.is_some_and(|part| part.gang == gang);
+        self.floor.withdraw(&mut |placed| is_of(placed));
     }
 
     /// Nodes that are to ask now, since the last call: others stood back for them, or a part of a gang waits there.

@@ -150,6 +150,31 @@ impl Nodes {
         self.changed(key);
     }
 
+    /// A part of a gang, charged already, waits for the node to ask.
+    pub(super) fn await_pick_up(&mut self, key: NodeKey, part: Placed) {
+        if let Some(node) = self.get_mut(key) {
+            node.awaiting.push_back(part);
+        }
+    }
+
+    /// Takes such parts away again.
+    pub(super) fn withdraw(
+        &mut self,
+        which: &mut dyn FnMut(&Placed) -> bool,
+    ) -> Vec<(NodeKey, Placed)> {
+        let mut taken = Vec::new();
+        for (key, node) in (0..).map(NodeKey).zip(&mut self.nodes) {
+            let Some(node) = node.as_deref_mut().filter(|node| !node.awaiting.is_empty()) else {
+                continue;
+            };
+            let awaiting = std::mem::take(&mut node.awaiting).into_iter();
+            let (out, stay): (Vec<_>, Vec<_>) = awaiting.partition(&mut *which);
+            node.awaiting = stay.into();
+            taken.extend(out.into_iter().map(|part| (key, part)));
+        }
+        taken
+    }
+
     /// Keeps room free for so many tasks of a class.
     pub(super) fn reserve(&mut self, key: NodeKey, class: ClassId, units: u32) {
         if let Some(node) = self.get_mut(key) {
@@ -241,20 +266,5 @@ impl Allocation {
 
     pub(super) fn class(&self) -> ClassId {
         self.class
-    }
-
-    /// Leaves the shares of the first `units` tasks here, and gives those of the others.
-    #[cfg(test)]
-    pub(crate) fn split_off(&mut self, units: u32) -> Allocation {
-        let units = units.min(self.units);
-        let each = self.gpus.len() / self.units.max(1) as usize;
-        let gpus = self.gpus.split_off(each * units as usize);
-        let rest = Allocation {
-            class: self.class,
-            units: self.units - units,
-            gpus,
-        };
-        self.units = units;
-        rest
     }
 }

@@ -35,6 +35,7 @@ pub(super) struct Queue {
     /// The lanes by their heads.
     pub(super) order: BTreeSet<(Position, RunKey)>,
     slots: u32,
+    instances: u32,
     tasks: u64,
     /// Something is reserved for the first task.
     held: bool,
@@ -49,10 +50,11 @@ pub(crate) struct Lane {
 }
 
 impl Ready {
-    /// Makes the queue of a new class, whose tasks hold so many slots.
-    pub(super) fn add_class(&mut self, slots: u32) {
+    /// Makes the queue of a new class, whose tasks have so many instances with so many slots each.
+    pub(super) fn add_class(&mut self, slots: u32, instances: u32) {
         self.queues.push(Queue {
             slots,
+            instances,
             ..Queue::default()
         });
     }
@@ -168,7 +170,7 @@ impl Ready {
         Some((position, class, run))
     }
 
-    /// How many slots each task of a class holds.
+    /// How many slots each instance of a class's tasks holds.
     pub(super) fn slots(&self, class: ClassId) -> i64 {
         self.queue(class).slots.into()
     }
@@ -180,7 +182,7 @@ impl Ready {
         self.count.slots = self
             .count
             .slots
-            .wrapping_add_signed(tasks * i64::from(queue.slots));
+            .wrapping_add_signed(tasks * i64::from(queue.slots) * i64::from(queue.instances));
     }
 
     /// Whether the indexes and counts are those of the entries.

@@ -30,24 +30,7 @@ pub(super) enum Step {
 }
 
 impl<'a> Walk<'a> {
-    /// Through all classes.
-    fn new(ready: &'a Ready, cursors: &'a mut Vec<Cursor>) -> Self {
-        Walk::at(ready, i64::MAX, [], cursors)
-    }
-
-    /// Through those that concern a node with so many free slots, where something is reserved for these classes.
-    pub(super) fn at(
-        ready: &'a Ready,
-        free: i64,
-        reserved: impl IntoIterator<Item = ClassId>,
-        cursors: &'a mut Vec<Cursor>,
-    ) -> Self {
-        ready.heads.begin(free, cursors);
-        for class in reserved {
-            let head = ready.head_of(class);
-            head.into_iter()
-                .for_each(|head| ready.heads.add(ready.slots(class), free, head, cursors));
-        }
+    pub(super) fn new(ready: &'a Ready, cursors: &'a mut Vec<Cursor>) -> Self {
         Walk {
             ready,
             cursors,
@@ -93,14 +76,29 @@ impl<'a> Walk<'a> {
         Some(first.0)
     }
 
-    /// Where in the order something comes next that is not of this candidate's class and run.
-    pub(super) fn bound(&self, candidate: Candidate) -> Option<Position> {
-        let here = (candidate.position, candidate.run);
-        let lanes = self.ready.queue(candidate.class).order.range(here..);
-        let lane = lanes.skip(1).map(|&(position, _)| position).next();
+    /// Where in the order something comes next, whether or not it may start.
+    pub(super) fn peek(&self) -> Option<Position> {
         let head = self.first().map(|at| self.cursors[at].head.0);
         let deferred = self.deferred.peek().map(|Reverse(other)| other.position);
-        [lane, head, deferred].into_iter().flatten().min()
+        head.into_iter().chain(deferred).min()
+    }
+
+    /// Has a candidate come again.
+    pub(super) fn put_back(&mut self, candidate: Candidate) {
+        self.deferred.push(Reverse(candidate));
+    }
+
+    /// Leaves what asks for more slots to another walk.
+    pub(super) fn limit(&mut self, slots: i64, others: &mut Walk<'_>) {
+        let more = |cursor: &mut Cursor| cursor.slots > slots.max(0);
+        others.cursors.extend(self.cursors.extract_if(.., more));
+    }
+
+    /// Where the next lane of a class begins, behind this candidate.
+    pub(super) fn lane_behind(&self, candidate: Candidate) -> Option<Position> {
+        let here = (candidate.position, candidate.run);
+        let lanes = self.ready.queue(candidate.class).order.range(here..);
+        lanes.skip(1).map(|&(position, _)| position).next()
     }
 
     /// Behind the first lane, which is not allowed anything.
@@ -130,7 +128,7 @@ impl<'a> Walk<'a> {
 impl Placing {
     /// Whether something that holds slots, may start and comes before this place in the order is ready.
     pub(crate) fn has_before(&self, bound: Position, may: &mut dyn FnMut(RunKey) -> Limit) -> bool {
-        let mut cursors = Vec::new();
+        let mut cursors = self.ready.heads.all();
         let mut walk = Walk::new(&self.ready, &mut cursors);
         while let Some(step) = walk.next(may) {
             match step {

@@ -148,7 +148,7 @@ fn less_urgent_never_delays_more_urgent() {
                     .cpus(random(&mut seed) as u32 % 3)
                     .gpus((random(&mut seed) as u32 % 4).saturating_sub(1));
                 let class = yard.placing.intern(&Request::blocking(resources.clone()));
-                if yard.placing.fits_ever(class, None, &nodes).is_ok() {
+                if yard.placing.fits_ever(class, &nodes).is_ok() {
                     yard.push(resources, random(&mut seed) as i32 % 3, step..step + 1);
                     pushed += 1;
                 }
