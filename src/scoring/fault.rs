@@ -33,6 +33,8 @@ pub enum Category {
     Exited,
     /// The scorer's process died of a signal.
     Crashed,
+    /// The scorer ran out of memory, and said so.
+    OutOfMemory,
 }
 
 impl Category {
@@ -52,6 +54,7 @@ impl fmt::Display for Category {
             Category::WrongResult => "WRONG_RESULT",
             Category::Exited => "EXITED",
             Category::Crashed => "CRASHED",
+            Category::OutOfMemory => "OUT_OF_MEMORY",
         })
     }
 }

@@ -14,6 +14,8 @@ mod ledger;
 mod mini_batch;
 mod output;
 mod parallel_run;
+#[cfg(all(feature = "python", target_os = "linux"))]
+mod python;
 mod report;
 mod round;
 mod scorer;
@@ -25,5 +27,7 @@ pub use input::{Files, Input, LeftOut, Table, Tables};
 pub use mini_batch::{MiniBatch, MiniBatchSize};
 pub use output::{Append, RowOrder};
 pub use parallel_run::ParallelRun;
+#[cfg(all(feature = "python", target_os = "linux"))]
+pub use python::PythonScorer;
 pub use report::{Failure, MiniBatchReport, Report, Tally, Warning};
 pub use scorer::{AnyScorer, IntoScorer, Scorer, ScorerFn, Worker, scorer};

@@ -130,9 +130,10 @@ impl Round {
             (entry.rows, entry.run_time, entry.process_time) =
                 (scored.rows, scored.run_time, scored.process_time);
         }
-        match outcome.as_ref().is_err_and(|fault| fault.worker_lost) {
-            true => self.staff.dismiss(member),
-            false => self.staff.give_back(member),
+        match &outcome {
+            Err(fault) if fault.worker_lost => self.staff.dismiss(member),
+            Ok(scored) if scored.worn => self.staff.retire(member),
+            _ => self.staff.give_back(member),
         }
         self.land(element, cx.attempt(), entry, outcome)
     }

@@ -142,6 +142,11 @@ pub(super) trait Hand: Send {
         stop: Stop<'_>,
     ) -> Result<Scored, Fault>;
 
+    /// What it noticed about its scorer while it was made.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Ends in good order. Returns what went wrong with that.
     fn shut_down(self: Box<Self>) -> Result<(), BoxError>;
 }

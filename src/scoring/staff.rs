@@ -6,7 +6,7 @@ use super::report::Warning;
 use super::scorer::{AnyScorer, Hand, Place, Stop, Worker};
 use super::settings::Settings;
 use crate::sync::lock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -29,6 +29,9 @@ struct Roster {
     /// The first number that nobody has had.
     fresh: u32,
     failures: BTreeMap<String, u64>,
+    /// What workers had to say, and how their ends went wrong.
+    notes: BTreeSet<String>,
+    ends: Vec<String>,
 }
 
 /// A worker and its number.
@@ -75,7 +78,10 @@ impl Staff {
                 return Ok(None);
             }
             match self.scorer.0.start(&place, stop) {
-                Ok(hand) => return Ok(Some(Member { number, hand })),
+                Ok(mut hand) => {
+                    lock(&self.roster).notes.extend(hand.notes());
+                    return Ok(Some(Member { number, hand }));
+                }
                 Err(fault) => {
                     *lock(&self.roster)
                         .failures
@@ -124,29 +130,33 @@ impl Staff {
         lock(&self.roster).vacant.push(number);
     }
 
-    /// Ends all workers in good order, at the same time, and says what went wrong with that.
+    /// The worker has worked long enough: it ends in good order, and its place is taken when a task needs it.
+    pub(super) fn retire(&self, member: Member) {
+        let Member { number, hand } = member;
+        let ended = hand.shut_down();
+        let mut roster = lock(&self.roster);
+        roster.vacant.push(number);
+        roster
+            .ends
+            .extend(ended.err().map(|error| error.to_string()));
+    }
+
+    /// Ends all workers in good order, at the same time. Tells what went wrong with that, and what they had to say.
     pub(super) fn send_home(&self) -> Vec<Warning> {
         let members = std::mem::take(&mut lock(&self.roster).idle);
-        let shut_down = |member: Member| {
-            member
-                .hand
-                .shut_down()
-                .err()
-                .map(|error| Warning::Shutdown(error.to_string()))
-        };
-        match members.len() {
-            0 | 1 => members.into_iter().filter_map(shut_down).collect(),
-            _ => std::thread::scope(|scope| {
-                let ending: Vec<_> = members
-                    .into_iter()
-                    .map(|member| scope.spawn(move || shut_down(member)))
-                    .collect();
-                ending
-                    .into_iter()
-                    .filter_map(|thread| thread.join().ok().flatten())
-                    .collect()
-            }),
-        }
+        std::thread::scope(|scope| {
+            for member in members {
+                scope.spawn(|| self.retire(member));
+            }
+        });
+        let mut roster = lock(&self.roster);
+        let notes = std::mem::take(&mut roster.notes);
+        let ends = std::mem::take(&mut roster.ends);
+        notes
+            .into_iter()
+            .map(Warning::Scorer)
+            .chain(ends.into_iter().map(Warning::Shutdown))
+            .collect()
     }
 }
 

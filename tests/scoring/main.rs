@@ -9,68 +9,30 @@
 mod files;
 mod jobs;
 mod outputs;
+#[path = "../common/scoring_place.rs"]
+mod place;
 mod tables;
 mod thresholds;
 mod timeouts;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 
-use batchyard::scoring::{Files, MiniBatch, Report, ScoringError};
+use batchyard::scoring::{MiniBatch, Report, ScoringError};
 use batchyard::{BoxError, Error, Pool, ThreadExecutor};
-use std::fs;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use place::Place;
+use std::path::Path;
 
 fn pool(threads: usize) -> Pool {
     Pool::new(ThreadExecutor::new(threads).unwrap())
 }
 
-/// A folder with some files `0000`, `0001` and so on, each with its number in it, for input; outputs go beside it.
-struct Place {
-    folder: TempDir,
-}
-
-impl Place {
-    fn new(files: usize) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("in")).unwrap();
-        let place = Place { folder };
-        (0..files).for_each(|n| place.write(&format!("in/{n:04}"), &n.to_string()));
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn lines(&self, name: &str) -> Vec<String> {
-        self.read(name).lines().map(str::to_owned).collect()
-    }
-
-    fn files(&self) -> Files {
-        Files::directory(self.path("in")).unwrap()
-    }
-
-    /// What there is beside the input.
-    fn made(&self) -> Vec<String> {
-        let names = fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<_> = names
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.retain(|name| name != "in");
-        names.sort();
-        names
-    }
+/// What there is beside the input.
+fn made(place: &Place) -> Vec<String> {
+    let entries = std::fs::read_dir(place.path("")).unwrap();
+    let names = entries.map(|entry| name(&entry.unwrap().path()));
+    let mut names: Vec<_> = names.filter(|name| name != "in").collect();
+    names.sort();
+    names
 }
 
 fn name(path: &Path) -> String {

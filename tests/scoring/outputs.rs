@@ -1,7 +1,7 @@
 //! What is written, in which order, and when it appears.
 
 use crate::watchdog::within_30s;
-use crate::{Place, cause, names, pool};
+use crate::{Place, cause, made, names, pool};
 use batchyard::BoxError;
 use batchyard::scoring::{
     Append, Category, MiniBatch, ParallelRun, RowOrder, ScoringError, Warning, scorer,
@@ -45,7 +45,7 @@ fn the_forms_are_csv_json_lines_and_legacy_text() {
         let run = ParallelRun::new(scorer(awkward)).input(place.files());
         run.append_rows_to(place.path(name)).run(&pool(1)).unwrap();
         assert_eq!(place.read(name), expected);
-        assert_eq!(place.made(), [name]);
+        assert_eq!(made(&place), [name]);
     }
 }
 
@@ -152,7 +152,7 @@ fn nothing_is_seen_of_the_output_until_it_is_whole_and_an_older_one_stays_until_
     let report = run.run(&pool(2)).unwrap();
     assert_eq!(report.output, Some(place.path("out.csv")));
     assert_eq!(place.lines("out.csv").len(), 21);
-    assert_eq!(place.made(), ["out.csv"]);
+    assert_eq!(made(&place), ["out.csv"]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn summary_only_counts_rows_and_writes_none() {
         .run(&pool(2))
         .unwrap();
     assert_eq!((report.rows, report.output), (11, None));
-    assert!(place.made().is_empty());
+    assert!(made(&place).is_empty());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How much may fail, and how often a mini-batch is tried.
 
-use crate::{Place, cause, names, pool};
+use crate::{Place, cause, made, names, pool};
 use batchyard::scoring::{
     Category, MiniBatch, ParallelRun, Report, Scorer, ScoringError, Worker, scorer,
 };
@@ -162,7 +162,7 @@ fn a_run_that_ends_early_keeps_its_rows_apart() {
     let (place, run) = failing(9);
     let run = run.error_threshold(0).logs(place.path("logs"));
     cause(run.run(&pool(1)));
-    assert_eq!(place.made(), ["logs", "out.txt.partial"]);
+    assert_eq!(made(&place), ["logs", "out.txt.partial"]);
     assert!(place.lines("out.txt.partial").len() >= 30);
     assert!(
         place

@@ -199,12 +199,25 @@ impl<'a> Table<'a> {
         Permanent::new(format!("{path}, row {row}: {error}")).into()
     }
 
-    /// What a Python process reads: the header's names, and whether the rows are CSV, with which delimiter.
+    /// The delimiter of a CSV.
     pub(in crate::scoring) fn dialect(&self) -> Option<u8> {
         match self.0.format.kind {
             FormatKind::Csv { delimiter, .. } => Some(delimiter),
             FormatKind::JsonLines => None,
         }
+    }
+
+    /// The header as it stands in a file; empty if there is none.
+    #[cfg(feature = "python")]
+    pub(in crate::scoring) fn header_line(&self) -> String {
+        let (Some(header), Some(delimiter)) = (&self.0.header, self.dialect()) else {
+            return String::new();
+        };
+        let mut writer = csv::WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(Vec::new());
+        let _ = writer.write_record(header.iter());
+        String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
     }
 }
 

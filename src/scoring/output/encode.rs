@@ -3,14 +3,12 @@
 use super::append::{Append, Form};
 use crate::model::BoxError;
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How rows are to be written; without a form they are only counted.
 #[derive(Clone, Debug)]
 pub(in crate::scoring) struct Encoder {
     pub(in crate::scoring) form: Option<Form>,
-    pub(in crate::scoring) columns: Option<Arc<[String]>>,
 }
 
 /// What a call returned.
@@ -23,13 +21,14 @@ pub(in crate::scoring) struct Scored {
     /// How long the scorer ran, and how much of a CPU it had meanwhile, as far as that is known.
     pub(in crate::scoring) run_time: Duration,
     pub(in crate::scoring) process_time: Duration,
+    /// The worker is to be replaced, in good order.
+    pub(in crate::scoring) worn: bool,
 }
 
 impl Encoder {
     pub(in crate::scoring) fn new(append: Option<&Append>) -> Self {
         Encoder {
             form: append.map(|append| append.form),
-            columns: append.and_then(|append| append.columns.clone()),
         }
     }
 

@@ -6,6 +6,7 @@ mod sink;
 
 pub use append::{Append, RowOrder};
 
+#[cfg(feature = "python")]
 pub(super) use append::Form;
 pub(super) use encode::{Encoder, Scored};
 pub(super) use sink::Sink;
