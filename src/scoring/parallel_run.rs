@@ -287,17 +287,14 @@ impl ParallelRun {
             &begin,
             fallible(|cx: &Context, element: &usize, round: &Round| round.score(cx, *element)),
         );
-        job.order(&init, &score);
+        job.order(init, score);
         job.configure(
-            &init,
+            init,
             tasks.limited(TaskSettings::new(), settings.first_timeout),
         );
-        job.configure(
-            &score,
-            tasks.limited(tasks.retried(), settings.call_timeout),
-        );
+        job.configure(score, tasks.limited(tasks.retried(), settings.call_timeout));
         let report = job.task(tasks.called("report"), &begin, fallible(Round::finish));
-        job.order(&score, &report);
+        job.order(score, report);
         Ok(report)
     }
 }

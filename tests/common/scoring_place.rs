@@ -15,7 +15,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("in")).unwrap();
         let place = Place { folder };
-        (0..files).for_each(|n| place.write(&format!("in/{n:04}"), &n.to_string()));
+        (0..files).for_each(|n| place.write(&format!("in/{n:04}"), n.to_string()));
         place
     }
 

@@ -96,7 +96,7 @@ fn what_depends_on_a_run_that_ended_early_is_skipped() -> Result<(), BoxError> {
     let run = pool.submit(job)?;
     let error = run.wait().unwrap_err();
     assert!(error.cause::<ScoringError>().is_some(), "{error}");
-    assert_eq!(run.state(&next)?, TaskState::Skipped);
+    assert_eq!(run.state(next)?, TaskState::Skipped);
     Ok(())
 }
 

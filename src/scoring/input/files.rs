@@ -74,7 +74,7 @@ impl Files {
             .into_iter()
             .for_each(|path| lister.push(path.as_ref()));
         Files {
-            listing: Arc::new(lister.as_given()),
+            listing: Arc::new(lister.in_order()),
             keys: Keys::default(),
             left_out: Vec::new(),
         }

@@ -5,11 +5,11 @@ use super::files::LeftOut;
 use super::listing::Listing;
 use super::pattern::Keys;
 use super::plan::open;
+use super::rows::Header;
 use super::tables::Tables;
 use crate::scoring::fault::ScoringError;
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 
 type Values = Vec<(String, String)>;
 
@@ -23,8 +23,21 @@ pub(super) struct FileGroup {
 #[derive(Debug)]
 pub(super) struct RowGroup {
     pub(super) values: Values,
-    /// By file: parts, and how many rows they are.
-    files: Vec<(usize, Vec<(u64, u64)>, u64)>,
+    portions: Vec<Portion>,
+}
+
+/// A group's rows in one file: offsets and lengths, and how many they are.
+#[derive(Debug)]
+struct Portion {
+    file: usize,
+    parts: Vec<(u64, u64)>,
+    rows: u64,
+}
+
+/// The groups of tables, and the columns of these.
+pub(super) struct RowGroups {
+    pub(super) header: Header,
+    pub(super) groups: Vec<RowGroup>,
 }
 
 /// Items by their values, in the order of the first.
@@ -69,7 +82,7 @@ pub(super) fn rows(
     tables: &Tables,
     keys: &[String],
     left_out: &mut Vec<LeftOut>,
-) -> Result<(Option<Arc<[String]>>, Vec<RowGroup>), ScoringError> {
+) -> Result<RowGroups, ScoringError> {
     let mut groups = Groups::new();
     let mut header = None;
     for file in 0..tables.files.len() {
@@ -95,13 +108,14 @@ pub(super) fn rows(
             })?;
             let group = groups.of(values, |values| RowGroup {
                 values,
-                files: Vec::new(),
+                portions: Vec::new(),
             });
             group.add(file, piece.start, piece.len);
         }
         left_out.extend(reader.without_rows());
     }
-    Ok((header, groups.groups))
+    let groups = groups.groups;
+    Ok(RowGroups { header, groups })
 }
 
 /// The values of these columns in the only row of `row`.
@@ -141,26 +155,31 @@ fn values_of(row: &Rows, keys: &[String]) -> Result<Values, String> {
 
 impl RowGroup {
     fn add(&mut self, file: usize, start: u64, len: u64) {
-        if self.files.last().is_none_or(|(last, ..)| *last != file) {
-            self.files.push((file, Vec::new(), 0));
-        }
-        let Some((_, parts, rows)) = self.files.last_mut() else {
-            return;
+        let new = |file| Portion {
+            file,
+            parts: Vec::new(),
+            rows: 0,
         };
-        *rows += 1;
-        match parts.last_mut() {
-            Some((begun, so_far)) if *begun + *so_far == start => *so_far += len,
-            _ => parts.push((start, len)),
+        let mut portion = self.portions.pop().unwrap_or_else(|| new(file));
+        if portion.file != file {
+            self.portions
+                .push(std::mem::replace(&mut portion, new(file)));
         }
+        portion.rows += 1;
+        match portion.parts.last_mut() {
+            Some((begun, so_far)) if *begun + *so_far == start => *so_far += len,
+            _ => portion.parts.push((start, len)),
+        }
+        self.portions.push(portion);
     }
 
     pub(super) fn rows(&self) -> u64 {
-        self.files.iter().map(|(.., rows)| rows).sum()
+        self.portions.iter().map(|portion| portion.rows).sum()
     }
 
-    pub(super) fn read(&self, tables: &Tables, header: Option<Arc<[String]>>) -> io::Result<Rows> {
+    pub(super) fn read(&self, tables: &Tables, header: Header) -> io::Result<Rows> {
         let mut all: Option<Rows> = None;
-        for (file, parts, rows) in &self.files {
+        for Portion { file, parts, rows } in &self.portions {
             let path = tables.files.listing.path(*file);
             let rows = Rows::read(&tables.format, header.clone(), path, parts, *rows)?;
             match &mut all {

@@ -86,12 +86,14 @@ impl Lister {
         self.last
     }
 
+    /// By folder, then name.
     pub(super) fn sorted(mut self) -> Listing {
         self.listing.sort();
-        self.as_given()
+        self.in_order()
     }
 
-    pub(super) fn as_given(mut self) -> Listing {
+    /// In the order in which they were pushed.
+    pub(super) fn in_order(mut self) -> Listing {
         self.listing.names.shrink_to_fit();
         self.listing.entries.shrink_to_fit();
         self.listing
@@ -126,7 +128,8 @@ mod tests {
     #[test]
     fn files_are_sorted_by_folder_then_name() {
         let mut lister = Lister::default();
-        ["b/2", "a/9", "b/1", "a/c/0", "a/10"].map(|path| lister.push(Path::new(path)));
+        let paths = ["b/2", "a/9", "b/1", "a/c/0", "a/10"];
+        paths.iter().for_each(|path| lister.push(Path::new(path)));
         let listing = lister.sorted();
         let paths: Vec<_> = (0..listing.len())
             .map(|index| listing.path(index))

@@ -5,7 +5,7 @@ use super::group::{FileGroup, RowGroup};
 use super::listing::Listing;
 use super::pattern::Keys;
 use super::reader::{Piece, Reader};
-use super::rows::{Rows, header_of};
+use super::rows::{Header, Rows, header_of};
 use super::tables::Tables;
 use super::{Input, Kind, group};
 use crate::model::{Error, ErrorKind, Result};
@@ -139,7 +139,7 @@ impl Plan {
                 .map(|size| Ok(size?.div_ceil(*bytes).max(1)))
                 .sum(),
             How::RowGroups { tables, keys } => match group::rows(tables, keys, &mut Vec::new()) {
-                Ok((_, groups)) => Ok(groups.len() as u64),
+                Ok(found) => Ok(found.groups.len() as u64),
                 Err(error) => Err(Error::new(ErrorKind::InvalidInput, error.to_string())),
             },
         }
@@ -182,7 +182,7 @@ pub(in crate::scoring) struct Source {
     file: usize,
     reader: Option<Reader>,
     /// Of the first table that has one; all others must have the same.
-    header: Option<Arc<[String]>>,
+    header: Header,
     groups: Option<std::vec::IntoIter<RowGroup>>,
     pub(in crate::scoring) left_out: Vec<LeftOut>,
 }
@@ -237,16 +237,16 @@ impl Source {
 
     fn next_group(&mut self) -> Result<Option<(u64, Part)>, ScoringError> {
         if let (None, How::RowGroups { tables, keys }) = (&self.groups, &self.plan.how) {
-            let (header, groups) = group::rows(tables, keys, &mut self.left_out)?;
-            self.header = header;
-            self.groups = Some(groups.into_iter());
+            let found = group::rows(tables, keys, &mut self.left_out)?;
+            self.header = found.header;
+            self.groups = Some(found.groups.into_iter());
         }
         let group = self.groups.as_mut().and_then(Iterator::next);
         Ok(group.map(|group| (group.rows(), Part::RowGroup(Arc::new(group)))))
     }
 
     /// The columns of its tables, as far as these have been read.
-    pub(in crate::scoring) fn header(&self) -> Option<Arc<[String]>> {
+    pub(in crate::scoring) fn header(&self) -> Header {
         self.header.clone()
     }
 }
@@ -255,7 +255,7 @@ impl Source {
 pub(super) fn open(
     tables: &Tables,
     path: std::path::PathBuf,
-    known: &mut Option<Arc<[String]>>,
+    known: &mut Header,
     left_out: &mut Vec<LeftOut>,
 ) -> Result<Option<Reader>, ScoringError> {
     let mut reader = Reader::open(path, &tables.format)?;
@@ -285,7 +285,7 @@ impl Cut {
     pub(in crate::scoring) fn load(
         &self,
         plan: &Plan,
-        header: Option<Arc<[String]>>,
+        header: Header,
     ) -> io::Result<(Items, Vec<(String, String)>)> {
         let loaded = match (&plan.how, &self.part) {
             (How::Files { listing, keys, .. }, Part::Files(first)) => {

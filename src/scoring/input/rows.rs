@@ -9,12 +9,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The names of the columns, where a table says them.
+pub(in crate::scoring) type Header = Option<Arc<[String]>>;
+
 /// Rows as they stand in their file, decoded.
 #[derive(Debug)]
 pub(in crate::scoring) struct Rows {
     format: Format,
     /// `None` for JSON lines, and for tables without a header.
-    header: Option<Arc<[String]>>,
+    header: Header,
     path: PathBuf,
     first_row: u64,
     rows: u64,
@@ -29,7 +32,7 @@ impl Rows {
     /// Reads these parts of a file: offsets and lengths.
     pub(super) fn read(
         format: &Format,
-        header: Option<Arc<[String]>>,
+        header: Header,
         path: PathBuf,
         parts: &[(u64, u64)],
         rows: u64,
@@ -55,7 +58,7 @@ impl Rows {
     /// The row that these bytes are; they begin at `start`.
     pub(super) fn one(
         format: &Format,
-        header: Option<Arc<[String]>>,
+        header: Header,
         path: PathBuf,
         bytes: Vec<u8>,
         start: u64,
