@@ -32,14 +32,15 @@ pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
-    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
+    DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
+    ExitOptions, Explanation, FailurePolicy, FileUploadError, IntoAmount, JobAction, MaxRetries,
+    Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError, Resources, Result,
+    RetryIf, Returned, RunState, TaskCounters, TaskId, TaskOrder, TaskSettings, TaskState,
 };
 #[cfg(feature = "command")]
 pub use model::{
-    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, ExitCode,
-    FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
-    Straggler, Stragglers, UploadError, Usage,
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
 };
 pub use petgraph;
 pub use pool::{Close, Pool};

@@ -3,7 +3,7 @@
 use crate::engine::{Engine, pool_closed};
 use crate::executor::{Executor, Feed, Offer};
 use crate::job::{FrozenJob, IntoFrozen};
-use crate::model::{Error, ErrorKind, Panic, Result};
+use crate::model::{Error, ErrorKind, Panic, Placement, Result};
 use crate::run::Run;
 use crate::sync::lock;
 use event_listener::Listener;
@@ -110,6 +110,13 @@ impl Pool {
         self.engine
             .with(|policy, effects| policy.order(crate::engine::Order::Resize(slots), effects));
         Ok(())
+    }
+
+    /// Which node tasks go to from now on, of those that wait for work: see [`Placement`]. Default: the emptiest. It makes
+    /// no difference to an executor with one node, such as that of threads.
+    pub fn place(&self, placement: Placement) {
+        self.engine
+            .with(|policy, effects| policy.set_placement(placement, effects));
     }
 
     /// Closes the pool, blocking until it has closed or the deadline is over, and returns the tasks whose bodies are

@@ -1,6 +1,6 @@
 //! What the policy decided and others must carry out, once its lock is free.
 
-use super::policy::{ReadyTasks, Time};
+use super::policy::{Charge, ReadyTasks, Time};
 use super::{Engine, Run};
 use event_listener::Event;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ pub(crate) struct Effects {
     pub(crate) notify: Vec<Arc<Event>>,
     /// Runs that have ended.
     pub(crate) ended: Vec<Arc<Run>>,
+    /// Runs that are disabled, and of which nothing runs any more.
+    pub(crate) rested: Vec<Arc<Run>>,
+    /// Charges that were looked at: whoever drops the last holder of one takes the lock.
+    pub(crate) held: Vec<Arc<Charge>>,
     /// Tasks that succeeded through the policy: their inputs are let go.
     pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
     /// What runs that have ended had ready: only to be dropped.
@@ -47,6 +51,7 @@ impl Effects {
         }
         self.notify.iter().for_each(|event| notify(event));
         self.ended.iter().for_each(|run| run.announce_end());
+        self.rested.iter().for_each(|run| notify(run.end_event()));
         if self.changed || !self.ended.is_empty() {
             notify(&engine.changed);
         }

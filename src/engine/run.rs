@@ -5,10 +5,13 @@ use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
 use super::policy::{Failure, Ledger, RunRank, Time};
 use crate::job::Frozen;
-use crate::model::{Attempt, BoxError, Counts, Error, ErrorKind, Panic, TaskId, TaskState};
+use crate::model::{
+    Attempt, BoxError, Counts, Error, ErrorKind, Panic, TaskCounters, TaskId, TaskState,
+};
 use crate::sync::lock;
 use crate::work::{Host, LanePass, Locals, Values};
 use event_listener::Event;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,7 +24,15 @@ pub(crate) struct Run {
     submitted: Time,
     ledger: Mutex<Ledger>,
     locals: Locals,
+    #[cfg(feature = "command")]
+    live: crate::work::Live,
     ended: AtomicBool,
+    /// Nothing starts until it is enabled; and nothing of it runs.
+    disabled: AtomicBool,
+    at_rest: AtomicBool,
+    /// Tasks were taken from lanes that are in their bodies.
+    recalled: AtomicBool,
+    /// Notified when the run has ended, or come to rest.
     end: Event,
 }
 
@@ -34,7 +45,12 @@ impl Run {
             engine,
             ledger: Mutex::default(),
             locals: Locals::default(),
+            #[cfg(feature = "command")]
+            live: crate::work::Live::default(),
             ended: AtomicBool::new(false),
+            disabled: AtomicBool::new(false),
+            at_rest: AtomicBool::new(false),
+            recalled: AtomicBool::new(false),
             end: Event::new(),
         }
     }
@@ -65,9 +81,20 @@ impl Run {
         self.submitted
     }
 
+    /// How often a task was run again.
+    pub(crate) fn counters(&self, task: TaskId) -> TaskCounters {
+        self.ledger().counters_of(task)
+    }
+
     /// The attempts of a task that are on record.
     pub(crate) fn attempts(&self, task: TaskId) -> Vec<Attempt> {
         self.ledger().attempts_of(task)
+    }
+
+    /// What its commands are writing.
+    #[cfg(feature = "command")]
+    pub(crate) fn live(&self) -> &crate::work::Live {
+        &self.live
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -92,13 +119,36 @@ impl Run {
         self.ended.store(true, Ordering::Release);
     }
 
+    /// Whether nothing of it is started until it is enabled.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.disabled.load(Ordering::Acquire)
+    }
+
+    /// Whether it is disabled, and nothing of it runs.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.at_rest.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_disabled(&self, disabled: bool) {
+        self.disabled.store(disabled, Ordering::Release);
+        self.at_rest.store(false, Ordering::Release);
+    }
+
+    pub(super) fn set_at_rest(&self) {
+        self.at_rest.store(true, Ordering::Release);
+    }
+
+    pub(super) fn set_recalled(&self) {
+        self.recalled.store(true, Ordering::Release);
+    }
+
     /// Tells those who wait for the run. Worker-local states are dropped first, so that nothing of the run goes on.
     pub(super) fn announce_end(&self) {
         self.locals.clear();
         self.end.notify(usize::MAX);
     }
 
-    /// Notified when the run ends.
+    /// Notified when the run ends, or nothing of it runs since it is disabled.
     pub(crate) fn end_event(&self) -> &Event {
         &self.end
     }
@@ -120,6 +170,7 @@ impl Run {
             failed,
             skipped,
             cancelled,
+            disabled: self.is_disabled() && !self.has_ended(),
         }
     }
 
@@ -140,6 +191,15 @@ impl Run {
                 .in_job(self.name())
                 .caused_by(first.1.clone()),
         )
+    }
+
+    /// What those who wait are told when nothing of the run runs, since it is disabled.
+    pub(crate) fn disabled_error(&self) -> Error {
+        let message =
+            "is disabled, and nothing of it runs; enable it, and wait again, or terminate it";
+        let error = Error::new(ErrorKind::Disabled, message).in_job(self.name());
+        let by = self.ledger().disabled_by.clone();
+        by.into_iter().fold(error, Error::caused_by)
     }
 
     /// How a task ended, if it has.
@@ -167,7 +227,7 @@ impl Run {
     /// How a task stands.
     pub(crate) fn state(&self, task: TaskId) -> TaskState {
         self.ended_state(task).unwrap_or_else(|| {
-            match self.flow.is_running(task) || self.is_leased(task) {
+            match self.ask(|policy, _| policy.is_running(self, task)) {
                 true => TaskState::Running,
                 false if self.is_waiting(task) => TaskState::Waiting,
                 false => TaskState::Ready,
@@ -175,15 +235,24 @@ impl Run {
         })
     }
 
-    fn is_leased(&self, task: TaskId) -> bool {
-        self.ask(|policy, _| policy.is_leased(self, task))
+    /// Whether something that the task depends on has not ended, or keeps it from running.
+    pub(super) fn is_waiting(&self, task: TaskId) -> bool {
+        let waits =
+            |before: TaskId| self.ended_state(before).is_none() || self.blocks(before, task);
+        self.job().predecessor_of(task, waits).is_some()
     }
 
-    fn is_waiting(&self, task: TaskId) -> bool {
-        self.flow
-            .job
-            .upstream_of(task, |before| self.ended_state(before).is_none())
-            .is_some()
+    /// Whether a task that has ended keeps another, which depends on it, from running.
+    pub(super) fn blocks(&self, before: TaskId, after: TaskId) -> bool {
+        let Some(state) = self.ended_state(before) else {
+            return false;
+        };
+        let satisfies = (state == TaskState::Succeeded) != self.ledger().is_unusual(before);
+        match self.job().loose_between(before, after) {
+            Some(edge) => !edge.passes(satisfies),
+            // Of a failure, there is no value.
+            None => state != TaskState::Succeeded || !satisfies,
+        }
     }
 
     /// Why a task that has ended did not succeed.
@@ -220,13 +289,13 @@ impl Run {
                 .in_job(self.name())
                 .of_task(self.label(task))
         };
-        match self
-            .flow
-            .job
-            .upstream_of(task, |before| self.is_root_cause(before))
-        {
+        match self.root_cause(task) {
             Some(root) => {
-                let message = format!("was skipped, since `{}` did not succeed", self.label(root));
+                let message = format!(
+                    "was skipped, since `{}` {}",
+                    self.label(root),
+                    self.how(root)
+                );
                 let cause = self.task_error(root);
                 cause.into_iter().fold(error(message), Error::caused_by)
             }
@@ -234,11 +303,31 @@ impl Run {
         }
     }
 
-    fn is_root_cause(&self, task: TaskId) -> bool {
-        matches!(
-            self.ended_state(task),
-            Some(TaskState::Failed | TaskState::Cancelled)
-        )
+    /// The nearest task for which one was skipped, and that was not skipped itself.
+    fn root_cause(&self, task: TaskId) -> Option<TaskId> {
+        let mut seen = HashSet::from([task]);
+        let mut next = VecDeque::from([task]);
+        while let Some(at) = next.pop_front() {
+            for before in self.job().predecessors(at) {
+                if !self.blocks(before, at) || !seen.insert(before) {
+                    continue;
+                }
+                if self.ended_state(before) != Some(TaskState::Skipped) {
+                    return Some(before);
+                }
+                next.push_back(before);
+            }
+        }
+        None
+    }
+
+    fn how(&self, root: TaskId) -> &'static str {
+        match self.ended_state(root) {
+            Some(TaskState::Succeeded) => {
+                "succeeded, and its exit conditions block what depends on it"
+            }
+            _ => "did not succeed",
+        }
     }
 
     fn cancel_error(&self, task: TaskId) -> Error {
@@ -293,20 +382,23 @@ impl Drop for Run {
 impl Host for Run {
     fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool {
         self.ask(|policy, _| {
+            let missed = policy.missed_recall(self, lane.seen.get());
             lane.seen.set(self.flow.gate.signal());
             lane.recalled
-                .set(self.has_ended() || policy.wants_back(self));
-            let current =
-                !self.has_ended() && task.is_none_or(|task| self.ended_state(task).is_none());
+                .set(missed || self.has_ended() || policy.wants_back(self));
+            let current = !self.has_ended()
+                && task.is_none_or(|task| {
+                    self.ended_state(task).is_none() && !policy.has_moved_on(self, task)
+                });
             // Under the engine's lock nobody closes the gate, so this goes in.
             current && self.flow.gate.enter(lane.turnstile, lane.seen.get())
         })
     }
 
-    fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool {
+    fn commit(&self, task: TaskId, attempt: (u32, u32), put: &mut dyn FnMut()) -> bool {
         self.ask(|policy, _| {
             let stores = policy.may_store(self, task, attempt);
-            if stores {
+            if stores && attempt.1 == 0 {
                 put();
             }
             stores
@@ -317,7 +409,13 @@ impl Host for Run {
         if self.has_ended() || self.ended_state(task).is_some() {
             return true;
         }
-        leased.is_some_and(|attempt| !self.ask(|policy, _| policy.is_current(self, task, attempt)))
+        match leased {
+            Some(attempt) => !self.ask(|policy, _| policy.is_current(self, task, attempt)),
+            None => {
+                self.recalled.load(Ordering::Acquire)
+                    && self.ask(|policy, _| policy.has_moved_on(self, task))
+            }
+        }
     }
 
     fn job_name(&self) -> &str {
@@ -342,7 +440,9 @@ impl Supervisor for Run {
         let mut failure = Some(Failure::of_body(cause, self.flow.job.settings_of(task)));
         self.ask(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
-            let current = !self.has_ended() && self.ended_state(task).is_none();
+            let current = !self.has_ended()
+                && self.ended_state(task).is_none()
+                && !policy.has_moved_on(self, task);
             if let Some(failure) = failure.take_if(|_| current) {
                 policy.lane_failed(self, task, failure, effects);
             }

@@ -4,7 +4,7 @@ use super::build::Job;
 use super::distinct::DistinctSettings;
 use super::frozen::{Frozen, FrozenJob, element_wise_edges, is_each};
 use crate::graph::{Csr, FreezeError, GraphSource};
-use crate::model::{Defect, DefectKind, Error, Result};
+use crate::model::{Defect, DefectKind, Error, Result, TaskSettings};
 use std::sync::{Mutex, OnceLock};
 
 impl Job {
@@ -24,6 +24,7 @@ impl Job {
             .iter()
             .cloned()
             .chain(unknown)
+            .chain(self.exit_defects())
             .chain(self.waiting_circle())
             .collect();
         if defects.is_empty() {
@@ -40,7 +41,7 @@ impl Job {
     pub fn freeze(mut self) -> Result<FrozenJob> {
         self.check()?;
         for (before, after) in self.named_edges() {
-            self.edges.add_edge(before, after);
+            self.add_order(before, after);
         }
         let mut csr = self.edges.freeze().map_err(|why| self.too_many(&why))?;
         self.count_conditions(&mut csr);
@@ -48,6 +49,9 @@ impl Job {
         self.settings
             .values_mut()
             .for_each(|settings| *settings = std::mem::take(settings).or(&self.defaults));
+        let loose = self.loose_edges(&csr);
+        let settings = self.settings.values().chain([&self.defaults]);
+        let acts_on_success = settings.into_iter().any(TaskSettings::acts_on_success);
         let queued = self.queue_units();
         let requests = self.distinct_requests();
         let tasks = self.len();
@@ -65,8 +69,11 @@ impl Job {
             labels: self.labels,
             priority: self.whole.priority,
             time_limit: self.whole.time_limit,
-            task_order: self.whole.task_order,
+            task_order: self.whole.order(),
             max_parallel_tasks: self.whole.max_parallel_tasks,
+            rules: self.whole.rules,
+            loose,
+            acts_on_success,
             queued,
             asynchronous: self.asynchronous,
             requests,

@@ -2,6 +2,7 @@
 
 use super::distinct::DistinctSettings;
 use super::settings::QueuedNodes;
+use super::{LooseEdge, Rules};
 use crate::graph::{Csr, Graph, GraphSource, node_of};
 use crate::model::Offer;
 use crate::model::{
@@ -57,6 +58,11 @@ pub(crate) struct Frozen {
     pub(crate) max_parallel_tasks: Option<u32>,
     /// Of tasks without settings of their own.
     pub(crate) defaults: TaskSettings,
+    pub(crate) rules: Rules,
+    /// Edges that need no success, by where they lead from.
+    pub(crate) loose: Box<[LooseEdge]>,
+    /// The success of some task has consequences of its own.
+    pub(crate) acts_on_success: bool,
     pub(crate) settings: DistinctSettings,
     pub(crate) queued: QueuedNodes,
     /// Nodes whose bodies wait, in order.
@@ -198,6 +204,16 @@ impl Frozen {
         Some((part.node, task.0 - (ELEMENT | part.first)))
     }
 
+    /// Something that the task itself waits for, and that `is_sought`.
+    pub(crate) fn predecessor_of(
+        &self,
+        task: TaskId,
+        is_sought: impl Fn(TaskId) -> bool,
+    ) -> Option<TaskId> {
+        let mut before = self.predecessors(task).into_iter();
+        before.find(|&before| is_sought(before))
+    }
+
     /// A task upstream of `task` that `is_sought`, the nearest first.
     pub(crate) fn upstream_of(
         &self,
@@ -220,7 +236,7 @@ impl Frozen {
     }
 
     /// What a task waits for: single tasks, all elements of arrays, or elements of the same index.
-    fn predecessors(&self, task: TaskId) -> Vec<TaskId> {
+    pub(crate) fn predecessors(&self, task: TaskId) -> Vec<TaskId> {
         let Some((node, index)) = self.locate(task) else {
             return Vec::new();
         };

@@ -6,6 +6,8 @@ mod command;
 mod distinct;
 mod freeze;
 mod frozen;
+mod loose;
+mod rules;
 mod settings;
 mod task;
 
@@ -14,4 +16,6 @@ pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use loose::LooseEdge;
+pub(crate) use rules::Rules;
 pub(crate) use settings::QueuedNodes;

@@ -1,6 +1,6 @@
 //! The settings of a job, and of its tasks; and what follows from them for who starts which task.
 
-use super::{ArrayPart, Frozen, Job};
+use super::{ArrayPart, Frozen, Job, Rules};
 use crate::model::{ELEMENT, FailurePolicy, TaskId, TaskOrder, TaskSettings};
 use crate::work::{Queued, TaskRef};
 use std::collections::{BTreeSet, HashSet};
@@ -12,8 +12,15 @@ pub(super) struct JobSettings {
     pub(super) policy: FailurePolicy,
     pub(super) priority: i32,
     pub(super) time_limit: Option<Duration>,
-    pub(super) task_order: TaskOrder,
+    pub(super) task_order: Option<TaskOrder>,
     pub(super) max_parallel_tasks: Option<u32>,
+    pub(super) rules: Rules,
+}
+
+impl JobSettings {
+    pub(super) fn order(&self) -> TaskOrder {
+        self.task_order.unwrap_or_else(|| self.rules.task_order())
+    }
 }
 
 /// Which nodes only the policy starts.
@@ -60,7 +67,7 @@ impl Job {
     /// Which of the job's ready tasks go first, among those of equal [priority](TaskSettings::priority). Default:
     /// [`TaskOrder::Ready`].
     pub fn task_order(&mut self, order: TaskOrder) {
-        self.whole.task_order = order;
+        self.whole.task_order = Some(order);
     }
 
     /// At most so many of the job's tasks run at once. 0 counts as 1. Default: as many as have room. (Azure Batch:
@@ -104,7 +111,7 @@ impl Job {
 
     fn is_ordered(&self) -> bool {
         self.whole.max_parallel_tasks.is_some()
-            || self.whole.task_order != TaskOrder::Ready
+            || self.whole.order() != TaskOrder::Ready
             || self.defaults.is_ordered()
             || self.settings.values().any(TaskSettings::is_ordered)
     }
@@ -127,7 +134,7 @@ impl Job {
         self.units[node as usize].kind().asynchronous
     }
 
-    fn settings_of(&self, node: u32) -> &TaskSettings {
+    pub(super) fn settings_of(&self, node: u32) -> &TaskSettings {
         self.settings.get(&node).unwrap_or(&self.defaults)
     }
 }

@@ -63,6 +63,8 @@ pub enum ErrorKind {
     TaskSkipped,
     /// The task or run was cancelled.
     Cancelled,
+    /// The run is disabled, and nothing of it runs: enable it, or terminate it.
+    Disabled,
     /// The pool is closed, or was closed before the task or run had ended.
     PoolClosed,
     /// A task waited for itself, or for one that can't end before it does.

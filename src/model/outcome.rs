@@ -40,6 +40,23 @@ impl TaskState {
     }
 }
 
+/// How a run stands: see [`Run::run_state`](crate::Run::run_state). (Azure Batch: the state of a job.)
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunState {
+    /// Its tasks run as they become ready.
+    Active,
+    /// Is disabled, and some of its tasks have not stopped yet.
+    Disabling,
+    /// Is disabled, and nothing of it runs.
+    Disabled,
+    /// Was ended before its time; every task has ended, and some body has not returned yet.
+    Terminating,
+    /// Every task has ended.
+    Completed,
+}
+
 /// Why a task is not running, in words for people: see [`Run::explain`](crate::Run::explain).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Explanation(String);
@@ -84,6 +101,8 @@ pub struct Counts {
     pub skipped: u64,
     /// Cancelled.
     pub cancelled: u64,
+    /// The run is disabled: what has not ended is not started until it is [enabled](crate::Run::enable).
+    pub disabled: bool,
 }
 
 impl Counts {
@@ -96,6 +115,19 @@ impl Counts {
     pub fn unfinished(&self) -> u64 {
         self.total - self.ended()
     }
+}
+
+/// How often a task was run again, and why: see [`Run::counters`](crate::Run::counters).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TaskCounters {
+    /// Since it failed. Limited by [`TaskSettings::max_retries`](crate::TaskSettings::max_retries).
+    pub retries: u32,
+    /// Since its node was taken away from it in an orderly way: by a resize, a node that left, or when the run was
+    /// disabled. Not limited.
+    pub requeues: u32,
+    /// Since its node was lost. Limited by [`TaskSettings::max_recoveries`](crate::TaskSettings::max_recoveries).
+    pub recoveries: u32,
 }
 
 /// One attempt of a task that has ended, of those that are on record: see [`Run::attempts`](crate::Run::attempts).
@@ -130,9 +162,10 @@ pub enum AttemptEnd {
 pub enum Returned {
     /// Its body was never called: it may be begun again as it was.
     NotBegun,
-    /// The executor took the node away. The next attempt starts elsewhere; nobody is to blame.
+    /// The node was taken away, or the run was disabled: a requeue. Nobody is to blame.
     TakenAway,
-    /// The node, process or worker was lost with it. After five such losses the task counts as their cause.
+    /// The node, process or worker was lost with it. After too many such losses the task counts as their cause: see
+    /// [`TaskSettings::max_recoveries`](crate::TaskSettings::max_recoveries).
     NodeLost,
 }
 

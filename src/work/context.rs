@@ -1,6 +1,6 @@
 //! What a body can ask about the attempt it is.
 
-use super::call::Host;
+use super::call::{Host, Instance};
 use crate::model::{Panic, TaskId};
 use crate::sync::lock;
 use std::any::{Any, TypeId};
@@ -30,6 +30,7 @@ pub struct Context {
     task: TaskId,
     index: u32,
     attempt: u32,
+    instance: Instance,
     leased: bool,
     gpus: Option<Arc<[u32]>>,
 }
@@ -40,6 +41,7 @@ impl Context {
         task: TaskId,
         index: u32,
         attempt: u32,
+        instance: Instance,
         leased: bool,
         gpus: Option<Arc<[u32]>>,
     ) -> Self {
@@ -48,6 +50,7 @@ impl Context {
             task,
             index,
             attempt,
+            instance,
             leased,
             gpus,
         }
@@ -63,6 +66,17 @@ impl Context {
     /// Which attempt this is, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// Which of the task's [instances](crate::Resources::instances) this is, from 0. The output of instance 0 is the
+    /// task's.
+    pub fn instance(&self) -> u32 {
+        self.instance.index
+    }
+
+    /// How many instances the task has, all of them running at once: 1, unless its resources ask for more.
+    pub fn instances(&self) -> u32 {
+        self.instance.of
     }
 
     /// The GPUs that are this attempt's until its body returns, by index: as many whole ones as its

@@ -56,6 +56,8 @@ pub(crate) struct Kind {
     pub(crate) asynchronous: bool,
     pub(crate) command: bool,
     pub(crate) function: Option<&'static dyn AnyFunction>,
+    /// It has inputs: outputs of other tasks.
+    pub(crate) reads: bool,
     /// Lanes leave it to the policy.
     pub(crate) queued: bool,
 }
@@ -189,7 +191,7 @@ where
 {
     #[inline]
     fn call(&self, call: &Call<'_>) -> Step {
-        // SAFETY: the engine calls a task when everything it depends on has succeeded.
+        // SAFETY: the engine calls a task when everything it reads has succeeded.
         let args = unsafe { self.places.get(call.values, 0) };
         match self.body.start(call, args) {
             Flow::Now(value) => {
@@ -231,7 +233,7 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<P::Args, B, M>(&self.body)
+        kind::<P, P::Args, B, M>(&self.body)
     }
 }
 
@@ -331,7 +333,7 @@ where
     fn call(&self, call: &Call<'_>) -> Step {
         while let Some(index) = call.element() {
             let at = index as usize;
-            // SAFETY: the engine calls an element when everything it depends on has succeeded.
+            // SAFETY: the engine calls an element when everything it reads has succeeded.
             let args = unsafe { self.source.get(&self.places, call.values, &at) };
             match self.body.start(call, args) {
                 Flow::Now(value) => {
@@ -381,7 +383,7 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<A, B, M>(&self.body)
+        kind::<P, A, B, M>(&self.body)
     }
 }
 
@@ -430,11 +432,13 @@ impl Unit for Queued {
     }
 }
 
-fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
+/// Of places, only those of no inputs take no room.
+fn kind<P: Places, A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
     Kind {
         asynchronous: B::ASYNCHRONOUS,
         command: B::COMMAND,
         function: body.function(),
+        reads: size_of::<P>() > 0,
         queued: false,
     }
 }
@@ -448,7 +452,8 @@ fn later<T: Send + Sync + 'static>(
     index: u32,
     len: u32,
 ) -> Later {
-    let (host, task, attempt) = (call.host.clone(), call.task(), call.attempt);
+    let (host, task) = (call.host.clone(), call.task());
+    let attempt = (call.attempt, call.instance.index);
     Box::pin(async move {
         let value = future.await?;
         // SAFETY: `commit` puts only for the current attempt.

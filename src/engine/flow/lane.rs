@@ -9,7 +9,7 @@ use super::{Flow, Item, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Bell, Signal, Turnstile};
-use crate::work::{Call, Host, LanePass};
+use crate::work::{Call, Host, Instance, LanePass};
 use crossbeam_deque::{Stealer, Worker};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -57,6 +57,9 @@ pub(crate) struct LaneShared {
     pub(super) progress: CachePadded<Progress>,
 }
 
+/// No job has as many elements.
+const NO_TASK: u32 = u32::MAX;
+
 /// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
 /// gate closed, and by the curious at any time.
 #[derive(Default)]
@@ -79,6 +82,12 @@ impl Progress {
     pub(super) fn count(&self, succeeded: u32) {
         let before = self.unreported.load(Ordering::Relaxed);
         self.unreported.store(before + succeeded, Ordering::Relaxed);
+    }
+
+    /// Points at no task.
+    fn forget_task(&self) {
+        self.first.store(NO_TASK, Ordering::Relaxed);
+        self.cursor.store(0, Ordering::Relaxed);
     }
 
     /// Goes on with this element, as if nothing of the piece before it were left to settle.
@@ -121,8 +130,9 @@ impl Lane {
         seen: Signal,
         items: impl IntoIterator<Item = Item>,
     ) {
-        // What was quick in the run before says nothing about this one.
+        // What was quick in the run before says nothing about this one, and what was run last is no task of this one.
         self.grain.set(1);
+        self.shared.progress.forget_task();
         flow.join(&self.shared);
         for item in items {
             // One of them keeps this lane busy; the others may be for whoever sleeps.
@@ -137,6 +147,7 @@ impl Lane {
             values: &flow.values,
             first: &self.shared.progress.first,
             attempt: 1,
+            instance: Instance::ONLY,
             gpus: None,
             lane: Some(pass),
             launcher: None,
@@ -203,6 +214,12 @@ impl LaneShared {
         )
     }
 
+    /// The same, if there is one: between two arrays, the lane points at no element.
+    pub(crate) fn body(&self) -> Option<TaskId> {
+        let in_array = self.progress.array.load(Ordering::Acquire) != 0;
+        Some(self.task()).filter(|task| in_array || !task.is_element())
+    }
+
     pub(crate) fn unreported(&self) -> u64 {
         u64::from(self.progress.unreported.load(Ordering::Relaxed))
     }
@@ -213,7 +230,7 @@ impl LaneShared {
     }
 
     /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
-    /// array if that completed it.
+    /// array if all of it has succeeded now, and what it wanted can be let go.
     pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.settled.load(Ordering::Relaxed)
@@ -223,9 +240,7 @@ impl LaneShared {
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
-        let completed = flow.elements_succeeded(array, done, sink);
-        completed
-            .then(|| flow.array_succeeded(array, sink))
-            .map(|()| array)
+        let ended = flow.elements_succeeded(array, done, sink);
+        (ended && flow.array_ended(array, sink)).then_some(array)
     }
 }

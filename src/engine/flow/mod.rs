@@ -47,8 +47,12 @@ pub(crate) struct Flow {
 pub(crate) struct ArrayFlow {
     /// How many elements make a piece: learnt from those that have run.
     grain: AtomicU32,
-    /// Elements that have not succeeded.
+    /// Elements that have not ended.
     left: AtomicU32,
+    /// The end of some element keeps what depends on the whole array from running.
+    blocks: AtomicBool,
+    /// What all elements read is kept for some body that may go on although its attempt is over.
+    keeps_inputs: AtomicBool,
     /// The engine ended some elements: lanes must look before they run one.
     touched: AtomicBool,
     /// Somebody waits for the array, or for an element of it.
@@ -171,7 +175,7 @@ impl Flow {
         }
     }
 
-    /// These elements have succeeded. Returns whether the whole array now has.
+    /// These elements have succeeded. Returns whether all of the array have now ended.
     pub(crate) fn elements_succeeded(
         &self,
         array: usize,
@@ -179,20 +183,40 @@ impl Flow {
         sink: &mut impl Sink,
     ) -> bool {
         let state = &self.arrays[array];
-        let count = elements.end - elements.start;
-        state.succeeded.set(elements.clone());
-        state.ended.set(elements.clone());
+        state.succeed(elements.clone());
         for &to in &self.job.arrays[array].each_to {
             self.elements_advance(to as usize, elements.clone(), sink);
         }
-        count > 0 && state.left.fetch_sub(count, Ordering::AcqRel) == count
+        let count = elements.end - elements.start;
+        count > 0 && state.have_ended(count)
     }
 
-    /// All elements of an array have succeeded: it is a node that has.
-    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
+    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so, and
+    /// what it wanted as a whole can be let go.
+    pub(crate) fn array_ended(&self, array: usize, sink: &mut impl Sink) -> bool {
         let node = self.job.arrays[array].node;
-        self.word(node).succeed();
-        self.fire(node, sink);
+        let (word, blocks) = (self.word(node), self.arrays[array].blocks());
+        // The engine ends the word before it counts the element that failed.
+        let succeeded = word.is_pending();
+        if succeeded {
+            word.succeed();
+        }
+        match succeeded && !blocks {
+            true => self.fire(node, sink),
+            false => self.pass(node, !blocks, sink),
+        }
+        succeeded && !self.arrays[array].keeps_inputs.load(Ordering::Relaxed)
+    }
+
+    /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`.
+    pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut impl Sink) {
+        let passed = self.job.loose_from(node).iter();
+        for edge in passed.filter(|edge| edge.passes(satisfied)) {
+            let sole = self.job.csr.in_degrees[edge.to as usize] == 1;
+            if sole || self.word(edge.to).arrive() {
+                sink.node(edge.to);
+            }
+        }
     }
 
     /// Tasks have ended and are reported. Returns whether none is left.
@@ -227,9 +251,12 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// Whether a lane is in the task's body, or was in it last.
-    pub(crate) fn is_running(&self, task: TaskId) -> bool {
-        read(&self.crew).iter().any(|lane| lane.task() == task)
+    /// The tasks whose bodies lanes are in, or were in last. While lanes go on, others may be among them.
+    pub(crate) fn at_lanes(&self) -> Vec<TaskId> {
+        read(&self.crew)
+            .iter()
+            .filter_map(|lane| lane.body())
+            .collect()
     }
 
     /// Whether some lane has more than it is running.
@@ -260,6 +287,8 @@ impl ArrayFlow {
         ArrayFlow {
             grain: AtomicU32::new(1),
             left: AtomicU32::new(part.len),
+            blocks: AtomicBool::new(false),
+            keeps_inputs: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             succeeded: Bits::new(part.len),
@@ -300,10 +329,35 @@ impl ArrayFlow {
         }
     }
 
-    /// The engine ends elements that have not ended: failed, skipped or cancelled.
+    pub(crate) fn succeed(&self, elements: Range<u32>) {
+        self.succeeded.set(elements.clone());
+        self.ended.set(elements);
+    }
+
+    /// So many more elements have ended, and been written down. Returns whether none is left.
+    pub(crate) fn have_ended(&self, count: u32) -> bool {
+        self.left.fetch_sub(count, Ordering::AcqRel) == count
+    }
+
+    pub(crate) fn keep_inputs(&self) {
+        self.keeps_inputs.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the end of some element keeps what depends on the whole array from running.
+    pub(crate) fn blocks(&self) -> bool {
+        self.blocks.load(Ordering::Relaxed)
+    }
+
+    /// Makes that so. Returns whether it was not.
+    pub(crate) fn block(&self) -> bool {
+        !self.blocks.swap(true, Ordering::Relaxed)
+    }
+
+    /// The engine ends elements that have not ended, in whatever way.
     pub(crate) fn end(&self, elements: Range<u32>, state: TaskState) {
         let len = self.ended.capacity();
         match state {
+            TaskState::Succeeded => self.succeeded.set(elements.clone()),
             TaskState::Failed => self
                 .failed
                 .get_or_init(|| Bits::new(len))

@@ -233,7 +233,7 @@ impl<'a> Shift<'a> {
         if self.inside() {
             let empty = self.flow.open(array, &mut Both(self, &mut queued));
             if empty {
-                self.flow.array_succeeded(array, &mut Here(self));
+                self.flow.array_ended(array, &mut Here(self));
             }
             self.lane.shared.turnstile.leave();
             self.settled(array, empty, queued);

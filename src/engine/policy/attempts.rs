@@ -4,27 +4,32 @@ use super::timers::Alarm;
 use super::{Effects, Policy, Run};
 use crate::model::settings::seed;
 use crate::model::{
-    Attempt, AttemptEnd, BoxError, Error, ErrorKind, Panic, Permanent, Returned, TaskId,
-    TaskSettings, TaskState, TimeLimitOver,
+    Attempt, AttemptEnd, BoxError, DependencyAction, Error, ErrorKind, Exit, Panic, Permanent,
+    Returned, TaskId, TaskSettings, TaskState, TimeLimitOver,
 };
 use std::error::Error as StdError;
 use std::time::Duration;
 
-/// How often a task may lose its node before it counts as the cause.
+/// How often a task may lose its node before it counts as the cause, if its settings don't say.
 const MAX_RECOVERIES: u32 = 5;
+
+/// After as many losses a task is a suspect, and runs alone.
+const SUSPECT_AFTER: u32 = 2;
 
 /// How an attempt failed.
 pub(crate) struct Failure {
     cause: BoxError,
     kind: ErrorKind,
+    exit: Exit,
     /// Another attempt may do better.
     retryable: bool,
 }
 
 impl Failure {
-    /// Of a body. Calls the user's `retry_if`, so not under the engine's lock.
+    /// Of a body. Calls the user's `retry_if` and errors, so not under the engine's lock.
     pub(crate) fn of_body(cause: BoxError, settings: &TaskSettings) -> Self {
         let permanent = cause.is::<Permanent>();
+        let exit = Exit::of(&*cause);
         let worth = settings
             .retry_if
             .as_ref()
@@ -32,7 +37,8 @@ impl Failure {
         Failure {
             kind: kind_of(&*cause),
             cause,
-            retryable: worth && !permanent,
+            exit,
+            retryable: worth && !permanent && exit.is_of_body(),
         }
     }
 
@@ -41,6 +47,7 @@ impl Failure {
         Failure {
             cause,
             kind: ErrorKind::TimedOut,
+            exit: Exit::FAILED,
             retryable: true,
         }
     }
@@ -57,6 +64,7 @@ impl Failure {
         Failure {
             cause: cause.into(),
             kind: ErrorKind::TaskFailed,
+            exit: Exit::FAILED,
             retryable: false,
         }
     }
@@ -106,7 +114,7 @@ impl Policy {
         failure: Failure,
         effects: &mut Effects,
     ) {
-        let retryable = failure.retryable;
+        let (retryable, exit) = (failure.retryable, failure.exit);
         let error = Error::new(failure.kind, failure.message())
             .in_job(run.name())
             .of_task(run.label(task))
@@ -123,17 +131,17 @@ impl Policy {
             },
         );
         if !(retryable && self.retry(run, task, attempt, effects)) {
-            self.fail_for_good(run, task, error, effects);
+            self.fail_for_good(run, task, error, exit, effects);
         }
     }
 
     /// Arranges another attempt, if the task has one left.
     fn retry(&mut self, run: &Run, task: TaskId, attempt: u32, effects: &mut Effects) -> bool {
         let settings = run.job().settings_of(task);
+        let retries = run.ledger().counters_of(task).retries + 1;
         let Some(entry) = self.entry(run) else {
             return false;
         };
-        let retries = entry.retries.get(&task).map_or(1, |retries| retries + 1);
         if !settings.max_retries.unwrap_or_default().allows(retries) {
             return false;
         }
@@ -150,8 +158,8 @@ impl Policy {
         if over {
             return false;
         }
-        entry.retries.insert(task, retries);
         entry.attempts.insert(task, attempt);
+        run.ledger().counters_mut(task).retries = retries;
         self.ready_at(run, task, ready, effects);
         true
     }
@@ -174,9 +182,21 @@ impl Policy {
         }
     }
 
-    fn fail_for_good(&mut self, run: &Run, task: TaskId, error: Error, effects: &mut Effects) {
+    fn fail_for_good(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        error: Error,
+        exit: Exit,
+        effects: &mut Effects,
+    ) {
+        let after = run.job().of_failure(task, exit);
+        let satisfied = after.dependency_action == DependencyAction::Satisfy;
         run.ledger().fail(task, error.clone());
-        self.end_task(run, task, TaskState::Failed, effects);
+        if satisfied {
+            run.ledger().set_unusual(task);
+        }
+        self.end_task(run, task, TaskState::Failed, satisfied, effects);
         let failed = run.ledger().failed;
         if !run.job().policy.bears(failed) {
             let message =
@@ -184,8 +204,9 @@ impl Policy {
             let ended_by = Error::new(ErrorKind::TaskFailed, message)
                 .in_job(run.name())
                 .caused_by(error);
-            self.cancel_run(run, ended_by, effects);
+            return self.cancel_run(run, ended_by, effects);
         }
+        self.act(run, task, after.job_action, Some(error), effects);
     }
 
     /// An attempt came back without an outcome.
@@ -202,9 +223,8 @@ impl Policy {
             return self.enqueue(run, task, effects);
         }
         entry.attempts.insert(task, attempt);
-        let lost = entry.recoveries.entry(task).or_default();
-        *lost += u32::from(why == Returned::NodeLost);
-        let lost = *lost;
+        let most = run.job().settings_of(task).max_recoveries;
+        let recoveries = self.count_loss(run, task, why);
         let ended = effects.now.saturating_sub(run.submitted());
         run.ledger().record(
             task,
@@ -215,11 +235,30 @@ impl Policy {
                 end: AttemptEnd::Returned(why),
             },
         );
-        if lost <= MAX_RECOVERIES {
+        if recoveries <= most.unwrap_or(MAX_RECOVERIES) {
             return self.enqueue(run, task, effects);
         }
-        let cause = format!("lost its node or worker {lost} times, and counts as the cause");
+        let cause = format!("lost its node or worker {recoveries} times, and counts as the cause");
         self.fail(run, task, attempt, None, Failure::final_of(cause), effects);
+    }
+
+    /// Returns how often the task has lost its node so far. A suspect is to run alone from now on.
+    fn count_loss(&mut self, run: &Run, task: TaskId, why: Returned) -> u32 {
+        let recoveries = {
+            let mut ledger = run.ledger();
+            let counters = ledger.counters_mut(task);
+            match why {
+                Returned::NodeLost => counters.recoveries += 1,
+                _ => counters.requeues += 1,
+            }
+            counters.recoveries
+        };
+        if recoveries >= SUSPECT_AFTER
+            && let Some(entry) = self.entry(run)
+        {
+            entry.suspects.insert(task);
+        }
+        recoveries
     }
 }
 
@@ -278,8 +317,8 @@ impl Policy {
         };
         let lease = entry.leased.remove(&task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
-        let key = entry.key(task, attempt);
-        self.order(super::Order::Stop(key), effects);
+        entry.leave_behind(task);
+        self.stop_attempt(run, task, attempt, None, effects);
         let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
         self.fail(
             run,
@@ -303,11 +342,11 @@ impl Policy {
         effects.wake = true;
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
-        let key = entry.key(task, attempt);
         self.timers.clear_all(delay);
-        if let Some(lease) = lease {
-            self.timers.clear_all(lease.timer);
-            self.order(super::Order::Stop(key), effects);
+        self.timers.clear_all(lease.and_then(|lease| lease.timer));
+        match lease {
+            Some(_) => self.stop_attempt(run, task, attempt, None, effects),
+            None => self.disband(run, task),
         }
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();
         let failure = Failure {

@@ -1,6 +1,6 @@
 //! Ending tasks and runs before their time.
 
-use super::settle::Walk;
+use super::walk::Walk;
 use super::{Effects, Order, Policy, Run};
 use crate::graph::node_of;
 use crate::model::{ELEMENT, Error, TaskId, TaskState};
@@ -15,7 +15,7 @@ impl Policy {
         }
         let mut walk = Walk::new(run);
         for node in 0..run.job().units.len() as u32 {
-            walk.end(TaskId(node), TaskState::Cancelled);
+            walk.end(TaskId(node), TaskState::Cancelled, false);
         }
         let ended = walk.counted();
         run.ledger().ended_by.get_or_insert(cause);
@@ -34,13 +34,11 @@ impl Policy {
         self.quiesce(run, effects);
         let mut walk = Walk::new(run);
         for &task in tasks {
-            walk.end(task, TaskState::Cancelled);
+            walk.end(task, TaskState::Cancelled, false);
         }
-        walk.skip_dependents();
         let before = run.ledger().cancelled;
-        let ended = walk.counted();
+        let ended = self.finish_walk(run, walk, effects);
         let cancelled = run.ledger().cancelled - before;
-        self.notify_ended(run, effects);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
         cancelled
@@ -101,8 +99,13 @@ impl Policy {
             .collect();
         let keys: Vec<_> = ended
             .iter()
-            .map(|(task, lease)| entry.key(*task, lease.attempt))
+            .flat_map(|(task, lease)| entry.keys(*task, lease.attempt))
             .collect();
+        let gangs = entry.musters.keys().copied();
+        let gangs: Vec<_> = gangs
+            .filter(|&task| run.ended_state(task).is_some())
+            .collect();
+        gangs.into_iter().for_each(|task| self.disband(run, task));
         self.timers
             .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
         self.timers

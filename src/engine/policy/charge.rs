@@ -71,7 +71,13 @@ impl Charges {
 }
 
 impl Policy {
-    fn give_back_charge(&mut self, number: u64, share: Option<Share>, effects: &mut Effects) {
+    fn give_back_charge(
+        &mut self,
+        run: &Run,
+        number: u64,
+        share: Option<Share>,
+        effects: &mut Effects,
+    ) {
         self.charges.out.remove(&number);
         if let Some(share) = share {
             self.placing.release(share.node, share.allocation);
@@ -80,6 +86,7 @@ impl Policy {
                 .into_iter()
                 .for_each(|group| self.limits.end(group));
         }
+        self.come_to_rest(run, effects);
         effects.changed = true;
         effects.wake = self.has_work();
     }
@@ -111,6 +118,20 @@ impl Charge {
         self.task.store(task.0 + 1, Ordering::Relaxed);
     }
 
+    /// What may be running on the charge's account without a lease: the task that a lane points at, or nothing in
+    /// particular, if what was taken has not been begun.
+    pub(super) fn unleased(&self) -> Option<Option<TaskId>> {
+        if let Some(lane) = self.lane.get() {
+            return Some(Some(lane.task()));
+        }
+        let plain = self
+            .share
+            .as_ref()
+            .is_some_and(|share| share.group.is_none());
+        let begun = self.task.load(Ordering::Relaxed) != 0;
+        (plain && !begun).then_some(None)
+    }
+
     /// The task that is being run, by job and label.
     pub(crate) fn label(&self) -> Option<String> {
         let lane = self.lane.get().map(|lane| lane.task());
@@ -123,6 +144,6 @@ impl Drop for Charge {
     fn drop(&mut self) {
         let (number, share) = (self.number, self.share.take());
         self.engine
-            .with(|policy, effects| policy.give_back_charge(number, share, effects));
+            .with(|policy, effects| policy.give_back_charge(&self.run, number, share, effects));
     }
 }

@@ -1,14 +1,16 @@
 //! A run, as the policy sees it.
 
 use super::super::flow::{Ready, Sink};
+use super::gang::Muster;
 use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::model::TaskId;
+use crate::sync::Signal;
 use event_listener::Event;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ pub(crate) struct LeaseKey {
     pub(crate) run: u64,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
+    /// Which of its instances.
+    pub(crate) instance: u32,
 }
 
 /// The order of runs: the more urgent first, then those submitted first.
@@ -33,6 +37,11 @@ impl RunRank {
     /// The number of the run, in the order of submission.
     pub(crate) fn seq(self) -> u64 {
         self.1
+    }
+
+    /// Behind all runs that are as urgent.
+    pub(super) fn last_equal(self) -> RunRank {
+        RunRank(self.0, u64::MAX)
     }
 
     pub(super) fn priority(self) -> i32 {
@@ -78,11 +87,18 @@ pub(super) struct Entry {
     pub(super) reached: Vec<u32>,
     /// The current attempt of each task that an executor has been given one by one.
     pub(super) leased: FxHashMap<TaskId, LeaseState>,
+    /// The instances of tasks that have several, from their being placed to the end of the attempt.
+    pub(super) musters: FxHashMap<TaskId, Muster>,
     /// Tasks that are not ready before a time.
     pub(super) delayed: FxHashMap<TaskId, TimerKey>,
-    /// How often a task has failed and was tried again, and how often it was lost with its node.
-    pub(super) retries: FxHashMap<TaskId, u32>,
-    pub(super) recoveries: FxHashMap<TaskId, u32>,
+    /// Tasks that have lost their nodes so often that they are to run alone.
+    pub(super) suspects: FxHashSet<TaskId>,
+    /// Tasks of which a body may still be running whose attempt is over: it may read their inputs.
+    pub(super) left_behind: FxHashSet<TaskId>,
+    /// Tasks that were taken from lanes, which are in their bodies, to be run again.
+    pub(super) taken_from_lanes: BTreeSet<TaskId>,
+    /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
+    pub(super) recall: Option<Signal>,
     /// The last attempt of each task that has had one and is to have another.
     pub(super) attempts: FxHashMap<TaskId, u32>,
     /// When the first attempt began, of tasks for which that matters.
@@ -104,9 +120,12 @@ impl Entry {
             opened: Vec::new(),
             reached: Vec::new(),
             leased: FxHashMap::default(),
+            musters: FxHashMap::default(),
             delayed: FxHashMap::default(),
-            retries: FxHashMap::default(),
-            recoveries: FxHashMap::default(),
+            suspects: FxHashSet::default(),
+            left_behind: FxHashSet::default(),
+            taken_from_lanes: BTreeSet::new(),
+            recall: None,
             attempts: FxHashMap::default(),
             first_starts: FxHashMap::default(),
             timers: Vec::new(),
@@ -114,9 +133,31 @@ impl Entry {
         }
     }
 
+    /// Whether there are plain tasks to start.
+    pub(super) fn has_plain(&self) -> bool {
+        !self.ready.is_empty() && !self.run.is_disabled()
+    }
+
     /// Whether there are plain tasks to start, or to steal from a lane.
     pub(super) fn has_or_shares_plain(&self) -> bool {
-        !self.ready.is_empty() || self.run.flow().has_surplus()
+        !self.run.is_disabled() && (!self.ready.is_empty() || self.run.flow().has_surplus())
+    }
+
+    /// Ready work that its lane, or grant, will not begin. What was taken from lanes is queued elsewhere.
+    pub(super) fn take_in(&mut self, items: Vec<Item>) {
+        if self.taken_from_lanes.is_empty() {
+            return self.ready.extend(items);
+        }
+        let (sources, taken) = (&self.run.job().csr.sources, &self.taken_from_lanes);
+        let rest = items
+            .into_iter()
+            .flat_map(|item| item.without(sources, taken));
+        self.ready.extend(rest);
+    }
+
+    /// Who counts all tasks of the run.
+    pub(super) fn whole_group(&self) -> RunKey {
+        self.group
     }
 
     /// Who counts the tasks of a node.
@@ -161,11 +202,12 @@ impl Entry {
             .is_some_and(|lease| lease.attempt == attempt)
     }
 
-    pub(super) fn key(&self, task: TaskId, attempt: u32) -> LeaseKey {
+    pub(super) fn key(&self, task: TaskId, attempt: u32, instance: u32) -> LeaseKey {
         LeaseKey {
             run: self.run.seq(),
             task,
             attempt,
+            instance,
         }
     }
 }

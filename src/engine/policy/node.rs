@@ -2,7 +2,7 @@
 
 use super::placing::NodeKey;
 use super::{Effects, Policy};
-use crate::model::NodeSpec;
+use crate::model::{NodeSpec, Placement};
 use std::collections::BTreeMap;
 
 /// What the policy knows of its nodes beside what they have.
@@ -25,9 +25,12 @@ impl Policy {
     }
 
     /// What the node holds goes on until it is given back, on nobody's account.
-    pub(crate) fn leave(&mut self, node: NodeKey) {
+    pub(crate) fn leave(&mut self, node: NodeKey, effects: &mut Effects) {
         self.nodes.0.remove(&node);
-        self.placing.remove_node(node);
+        let parts = self.placing.remove_node(node);
+        self.regroup_all(parts, effects);
+        // What was kept for it may be elsewhere now, and others may be what a task goes to.
+        effects.wake = true;
     }
 
     /// The node has another number of slots now. What is in use beyond them is given back between tasks.
@@ -35,6 +38,17 @@ impl Policy {
         self.placing.resize_slots(node, slots);
         self.recall_lanes();
         effects.wake = true;
+    }
+
+    /// The node has asked in vain and waits, or no longer does: tasks may be left for it, or no longer.
+    pub(crate) fn set_waiting(&mut self, node: NodeKey, waits: bool, effects: &mut Effects) {
+        effects.wake_all |= self.placing.set_hungry(node, waits);
+    }
+
+    /// Where tasks go from now on, of the nodes that wait for some.
+    pub(crate) fn set_placement(&mut self, placement: Placement, effects: &mut Effects) {
+        self.placing.set_placement(placement);
+        effects.wake_all = true;
     }
 
     /// A worker stands in for a body that waits, or no longer does.

@@ -1,6 +1,6 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
-use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
+use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Item, Policy, Run, RunRank};
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
@@ -11,13 +11,25 @@ pub(crate) struct Place {
     class: ClassId,
     group: RunKey,
     span: Span,
+    part: Option<Part>,
 }
 
 impl Place {
     pub(super) fn of(placed: &Placed) -> Option<Self> {
         let (class, group) = (placed.class, placed.run);
         let &span = placed.spans.first()?;
-        Some(Place { class, group, span })
+        let part = placed.part;
+        Some(Place {
+            class,
+            group,
+            span,
+            part,
+        })
+    }
+
+    /// Which of the task's instances it is, if there are several.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.part
     }
 
     pub(crate) fn task(&self) -> TaskId {
@@ -84,7 +96,7 @@ impl Policy {
         };
         let Some(entry) = self.entry(run) else { return };
         if run.flow().open(array, entry) {
-            run.flow().array_succeeded(array, entry);
+            run.flow().array_ended(array, entry);
             effects.finish.push((entry.run.clone(), array));
             self.notify_array_watchers(run, array, effects);
         }
@@ -131,7 +143,10 @@ impl Policy {
     pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
         let (node, _) = run.job().locate(task)?;
         let group = self.entry(run)?.group_of(node);
-        let class = self.class_of(run, node)?;
+        let class = match self.entry(run)?.suspects.contains(&task) {
+            true => self.placing.intern(&request(run, node).alone()),
+            false => self.class_of(run, node)?,
+        };
         let rank = Rank {
             task_priority: run.job().node_settings(node).priority.unwrap_or_default(),
             tie: tie(run, node),
@@ -148,29 +163,40 @@ impl Policy {
         if let Some(&class) = entry.classes.get(&kind) {
             return Some(class);
         }
-        let resources = run.job().node_settings(node).resources.clone();
-        let request = match waits {
-            true => Request::waiting(resources.unwrap_or_default()),
-            false => Request::blocking(resources.unwrap_or_default()),
-        };
-        let class = self.placing.intern(&request);
+        let class = self.placing.intern(&request(run, node));
         entry.classes.insert(kind, class);
         Some(class)
     }
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.
-    fn overtake(&self, position: Position) {
+    pub(super) fn overtake(&self, position: Position) {
         let overtaken = |rank: &RunRank| position < Position::before(rank.plain());
         let entries = self.runs.iter().filter(|(rank, _)| overtaken(rank));
         entries.for_each(|(_, entry)| entry.run.flow().gate.raise());
     }
 
     /// A task that was taken will not be begun now.
-    pub(crate) fn give_back_place(&mut self, place: Place, effects: &mut Effects) {
+    pub(crate) fn give_back_place(&mut self, run: &Run, place: &Place, effects: &mut Effects) {
+        match place.part {
+            Some(part) => self.regroup(run, place, part, effects),
+            None => self.requeue(place, effects),
+        }
+    }
+
+    pub(super) fn requeue(&mut self, place: &Place, effects: &mut Effects) {
         if self.limits.run_of(place.group).is_some() {
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }
+    }
+}
+
+/// What each task of a node asks for.
+fn request(run: &Run, node: u32) -> Request {
+    let resources = run.job().node_settings(node).resources.clone();
+    match run.job().is_asynchronous(node) {
+        true => Request::waiting(resources.unwrap_or_default()),
+        false => Request::blocking(resources.unwrap_or_default()),
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::attempts::Failure;
 use super::entry::LeaseState;
+use super::gang::PartEnd;
+use super::walk::Walk;
 use super::{Effects, Policy, Run};
-use crate::graph::node_of;
-use crate::model::{Attempt, AttemptEnd, BoxError, Returned, TaskId, TaskSettings, TaskState};
+use crate::model::{
+    Attempt, AttemptEnd, BoxError, DependencyAction, Returned, TaskId, TaskSettings, TaskState,
+};
 use event_listener::EventListener;
-use std::ops::Range;
 use std::time::Duration;
 
 /// How an attempt that was leased one by one ended.
@@ -43,28 +45,41 @@ impl Outcome {
     }
 }
 
-/// Tasks that can no longer succeed.
-enum Lost {
-    Node(u32),
-    Elements(usize, Range<u32>),
-}
-
 impl Policy {
-    /// An executor reports the end of an attempt. One that is no longer current is ignored.
+    /// An executor reports the end of an attempt, or of an instance of it. One that is no longer current is ignored.
     pub(crate) fn complete(
         &mut self,
         run: &Run,
         task: TaskId,
-        attempt: u32,
+        (attempt, instance): (u32, u32),
         ended: Ended,
         effects: &mut Effects,
     ) {
         let current = self
             .entry(run)
             .filter(|entry| entry.is_current(task, attempt));
-        let Some(lease) = current.and_then(|entry| entry.leased.remove(&task)) else {
+        let Some(entry) = current else { return };
+        let part = matches!(ended, Ended::Succeeded)
+            .then(|| entry.part_succeeded(task, instance))
+            .flatten();
+        if matches!(part, Some(PartEnd::Wait)) {
+            return;
+        }
+        let Some(mut lease) = entry.leased.remove(&task) else {
             return;
         };
+        if let Some(part) = part {
+            lease.stored = matches!(part, PartEnd::All);
+        }
+        let is_gang = entry.musters.contains_key(&task);
+        let ended = match ended {
+            // Others have begun the same attempt: it has had its number.
+            Ended::Returned(Returned::NotBegun) if is_gang => Ended::Returned(Returned::TakenAway),
+            ended => ended,
+        };
+        if is_gang {
+            self.stop_attempt(run, task, attempt, Some(instance), effects);
+        }
         self.timers.clear_all(lease.timer);
         let started = Some(lease.started.saturating_sub(run.submitted()));
         match ended {
@@ -81,9 +96,10 @@ impl Policy {
                 );
             }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
-            Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
+            Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, false, effects),
             Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
         }
+        self.come_to_rest(run, effects);
         effects.wake = true;
     }
 
@@ -93,13 +109,21 @@ impl Policy {
     }
 
     /// Whether the attempt may store its output now: it is current and has not done so. It counts as having done so.
-    pub(crate) fn may_store(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
-        let lease = self
-            .entry(run)
-            .and_then(|entry| entry.leased.get_mut(&task));
-        lease.is_some_and(|lease| {
-            lease.attempt == attempt && !std::mem::replace(&mut lease.stored, true)
-        })
+    pub(crate) fn may_store(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        (attempt, instance): (u32, u32),
+    ) -> bool {
+        let Some(entry) = self.entry(run) else {
+            return false;
+        };
+        let lease = entry.leased.get_mut(&task);
+        let Some(lease) = lease.filter(|lease| lease.attempt == attempt) else {
+            return false;
+        };
+        let first = !std::mem::replace(&mut lease.stored, true);
+        entry.may_store_part(task, instance).unwrap_or(first)
     }
 
     fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {
@@ -121,40 +145,80 @@ impl Policy {
             return;
         };
         let Some(entry) = self.entry(run) else { return };
-        effects.release.push((entry.run.clone(), node, index));
-        let flow = run.flow();
-        match run.job().array_of_node(node) {
-            None => {
-                flow.word(node).succeed();
-                flow.fire(node, entry);
-            }
-            Some(array) => {
-                if flow.elements_succeeded(array, index..index + 1, entry) {
-                    flow.array_succeeded(array, entry);
-                    effects.finish.push((entry.run.clone(), array));
-                }
-                self.notify_array_watchers(run, array, effects);
-            }
+        if !entry.left_behind.contains(&task) {
+            effects.release.push((entry.run.clone(), node, index));
         }
-        self.queue_reached(run, effects);
-        self.notify_watchers(run, task, effects);
-        self.report(run, 1, effects);
+        let consequences = run.job().of_success(task);
+        if consequences.is_some_and(|after| after.dependency_action == DependencyAction::Block) {
+            self.succeed_and_block(run, task, effects);
+        } else {
+            let flow = run.flow();
+            match run.job().array_of_node(node) {
+                None => {
+                    flow.word(node).succeed();
+                    flow.fire(node, entry);
+                }
+                Some(array) => {
+                    if flow.elements_succeeded(array, index..index + 1, entry)
+                        && flow.array_ended(array, entry)
+                    {
+                        effects.finish.push((entry.run.clone(), array));
+                    }
+                    self.notify_array_watchers(run, array, effects);
+                }
+            }
+            self.recall_less_urgent(run);
+            self.queue_reached(run, effects);
+            self.notify_watchers(run, task, effects);
+            self.report(run, 1, effects);
+        }
+        if let Some(after) = consequences {
+            self.act(run, task, after.job_action, None, effects);
+        }
     }
 
-    /// Ends a task that has not ended and that nobody can settle meanwhile. Its dependents are skipped.
+    /// As its exit conditions say, nothing that depends on the task runs although it succeeded.
+    fn succeed_and_block(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+        run.ledger().set_unusual(task);
+        let mut walk = Walk::new(run);
+        walk.end(task, TaskState::Succeeded, false);
+        let ended = self.finish_walk(run, walk, effects);
+        self.report(run, ended, effects);
+    }
+
+    /// Ends a task that has not ended and that nobody can settle meanwhile. What depends on it is skipped, but for what
+    /// may run all the same: with `satisfied`, that is all that needs no value of it.
     pub(super) fn end_task(
         &mut self,
         run: &Run,
         task: TaskId,
         state: TaskState,
+        satisfied: bool,
         effects: &mut Effects,
     ) {
         let mut walk = Walk::new(run);
-        walk.end(task, state);
-        walk.skip_dependents();
-        let ended = walk.counted();
-        self.notify_ended(run, effects);
+        walk.end(task, state, satisfied);
+        let ended = self.finish_walk(run, walk, effects);
         self.report(run, ended, effects);
+    }
+
+    /// Ends what depends on what the walk has ended, or lets it go on. Returns how many tasks have ended.
+    pub(super) fn finish_walk(
+        &mut self,
+        run: &Run,
+        mut walk: Walk<'_>,
+        effects: &mut Effects,
+    ) -> u64 {
+        walk.skip_dependents();
+        if let Some(entry) = self.entry(run) {
+            walk.pass(entry);
+            effects.wake |= !entry.ready.is_empty();
+        }
+        let ended = walk.counted();
+        self.recall_less_urgent(run);
+        self.queue_reached(run, effects);
+        self.notify_ended(run, effects);
+        ended
     }
 
     /// Tasks have ended. The last one ends the run.
@@ -191,105 +255,8 @@ impl Policy {
     }
 }
 
-/// Ends tasks, and finds those that can't run for it.
-pub(super) struct Walk<'a> {
-    run: &'a Run,
-    lost: Vec<Lost>,
-    failed_or_other: [u64; 3],
-}
-
-impl<'a> Walk<'a> {
-    pub(super) fn new(run: &'a Run) -> Self {
-        Walk {
-            run,
-            lost: Vec::new(),
-            failed_or_other: [0; 3],
-        }
-    }
-
-    /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
-    pub(super) fn end(&mut self, task: TaskId, state: TaskState) {
-        let Some((node, index)) = self.run.job().locate(task) else {
-            return;
-        };
-        match self.run.job().array_of_node(node) {
-            None => self.end_node(node, state),
-            Some(array) if task.is_element() => self.end_elements(array, index..index + 1, state),
-            Some(array) => self.end_elements(array, 0..self.run.job().arrays[array].len, state),
-        }
-    }
-
-    fn end_node(&mut self, node: u32, state: TaskState) {
-        let word = self.run.flow().word(node);
-        if word.is_pending() {
-            word.end(state);
-            self.count(state, 1);
-            self.lost.push(Lost::Node(node));
-        }
-    }
-
-    /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
-    fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
-        let flow = self.run.flow();
-        let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
-        if pending.is_empty() && !elements.is_empty() {
-            return;
-        }
-        for range in pending {
-            flow.array(array).end(range.clone(), state);
-            self.count(state, u64::from(range.end - range.start));
-            self.lost.push(Lost::Elements(array, range));
-        }
-        let node = self.run.job().arrays[array].node;
-        if flow.word(node).is_pending() {
-            flow.word(node).end(state);
-            self.lost.push(Lost::Node(node));
-        }
-    }
-
-    /// Ends everything that depends on what was ended so far.
-    pub(super) fn skip_dependents(&mut self) {
-        while let Some(lost) = self.lost.pop() {
-            match lost {
-                Lost::Node(node) => self.skip_successors(node),
-                Lost::Elements(array, range) => {
-                    let job = self.run.job();
-                    job.arrays[array].each_to.iter().for_each(|&to| {
-                        self.end_elements(to as usize, range.clone(), TaskState::Skipped);
-                    });
-                }
-            }
-        }
-    }
-
-    fn skip_successors(&mut self, node: u32) {
-        let job = self.run.job();
-        for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
-            self.end(TaskId(next), TaskState::Skipped);
-        }
-    }
-
-    /// Enters what was ended in the ledger, and says how much.
-    pub(super) fn counted(self) -> u64 {
-        let [failed, skipped, cancelled] = self.failed_or_other;
-        let mut ledger = self.run.ledger();
-        ledger.skipped += skipped;
-        ledger.cancelled += cancelled;
-        failed + skipped + cancelled
-    }
-
-    fn count(&mut self, state: TaskState, tasks: u64) {
-        let at = match state {
-            TaskState::Failed => 0,
-            TaskState::Skipped => 1,
-            _ => 2,
-        };
-        self.failed_or_other[at] += tasks;
-    }
-}
-
 impl Policy {
-    /// Listens for a task's end; `None` when it has ended already.
+    /// Listens for a task's end; `None` when it has ended already, or is not to be expected.
     pub(crate) fn watch(
         &mut self,
         run: &Run,
@@ -300,7 +267,7 @@ impl Policy {
             return None;
         }
         self.quiesce(run, effects);
-        if run.ended_state(task).is_some() {
+        if run.ended_state(task).is_some() || run.is_at_rest() {
             return None;
         }
         let (node, _) = run.job().locate(task)?;

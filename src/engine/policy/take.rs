@@ -3,7 +3,7 @@
 use super::super::flow::Ready;
 use super::charge::{Charge, Share};
 use super::entry::Entry;
-use super::placing::{NodeKey, Placed, Position, Room};
+use super::placing::{NodeKey, Part, Placed, Position, Room};
 use super::queue::Place;
 use super::timers::Alarm;
 use super::{Effects, Item, Policy, Run, RunRank};
@@ -72,7 +72,7 @@ impl Policy {
     fn first_plain(&self, lanes: bool) -> Option<RunRank> {
         let has_some = |entry: &Entry| match lanes {
             true => entry.has_or_shares_plain(),
-            false => !entry.ready.is_empty(),
+            false => entry.has_plain(),
         };
         let mut runs = self.runs.iter();
         runs.find(|(_, entry)| has_some(entry))
@@ -129,6 +129,7 @@ impl Policy {
             .and_then(|rank| self.runs.get(&rank));
         let run = run.map(|entry| entry.run.clone());
         let started = place.zip(run).filter(|(place, run)| pending(place, run));
+        let started = started.filter(|(place, run)| self.muster(run, place));
         let Some((place, run)) = started else {
             self.placing.release(node, placed.allocation);
             return None;
@@ -145,8 +146,26 @@ impl Policy {
         })
     }
 
-    /// Begins an attempt, unless the task has ended meanwhile.
+    /// Begins an instance of a task, unless what was placed with it is over meanwhile: with the first, an attempt begins.
+    pub(crate) fn begin_part(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        part: Part,
+        effects: &mut Effects,
+    ) -> Option<u32> {
+        let begun = self.entry(run)?.join(task, part)?;
+        let attempt = begun.or_else(|| self.begin(run, task, effects))?;
+        self.entry(run)?.set_muster_attempt(task, attempt);
+        Some(attempt)
+    }
+
+    /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile.
     pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
+        if run.is_disabled() {
+            self.put_back(run, task, effects);
+            return None;
+        }
         let settings = run.job().settings_of(task);
         let entry = self
             .runs
@@ -187,14 +206,8 @@ impl Policy {
 
     /// Plain tasks that were taken and not begun.
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        entry.ready.extend(tasks.into_iter().map(Item::task));
-        effects.wake = true;
-    }
-
-    pub(crate) fn is_leased(&mut self, run: &Run, task: TaskId) -> bool {
-        self.entry(run)
-            .is_some_and(|entry| entry.leased.contains_key(&task))
+        let items = tasks.into_iter().map(Item::task).collect();
+        self.give_back(run, items, effects);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::agent::{Agent, Assignment, Stop};
 use crate::executor::{Lease, LeaseId};
 use crate::model::{Command, LaunchError, PreProcessingError, Workplace};
 use crate::sync::lock;
-use crate::work::{Launched, Launcher};
+use crate::work::{Launched, Launcher, LiveStreams};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -75,13 +75,18 @@ impl Launcher for OfLease<'_> {
     fn launch(&self, command: &Command) -> Launched {
         let (commands, lease) = (self.commands, self.lease);
         let stop = commands.begin(lease)?;
-        let result = commands.agent.run(command, &assignment(lease), &stop);
+        let (live, task) = (lease.engine_run().live(), lease.task_id());
+        let show = |streams| live.begin(task, streams);
+        let result = commands
+            .agent
+            .run(command, &assignment(lease, &show), &stop);
+        live.end(task);
         commands.end(lease, stop);
         result
     }
 }
 
-fn assignment(lease: &Lease) -> Assignment<'_> {
+fn assignment<'a>(lease: &'a Lease, show: &'a dyn Fn(LiveStreams)) -> Assignment<'a> {
     let (run, task) = (lease.engine_run(), lease.task_id());
     let settings = run.job().settings_of(task);
     let kind = if task.is_element() { 'e' } else { 't' };
@@ -96,6 +101,7 @@ fn assignment(lease: &Lease) -> Assignment<'_> {
         threads: resources.map_or(1, threads),
         time_limit: settings.time_limit,
         settings: &run.job().command_settings,
+        show,
     }
 }
 

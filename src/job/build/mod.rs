@@ -46,6 +46,9 @@ pub struct Job {
     pub(super) labels: HashMap<u32, Arc<str>>,
     /// Dependencies by name, resolved when the job is frozen: the name may come later.
     pub(super) by_name: Vec<(u32, String)>,
+    /// Edges, from and to, that carry no value, to tasks that may have inputs; and those that any outcome passes.
+    pub(super) order_only: Vec<(u32, u32)>,
+    pub(super) any_outcome: Vec<(u32, u32)>,
     /// How many inputs read a node's output, for nodes up to the last that owns what it puts out.
     pub(super) wanted: Vec<u32>,
     pub(super) owners: Vec<u32>,
@@ -76,6 +79,8 @@ impl Job {
             names: HashMap::new(),
             labels: HashMap::new(),
             by_name: Vec::new(),
+            order_only: Vec::new(),
+            any_outcome: Vec::new(),
             wanted: Vec::new(),
             owners: Vec::new(),
             kept: Vec::new(),
@@ -91,7 +96,7 @@ impl Job {
     pub fn order(&mut self, before: impl Into<TaskRef>, after: impl Into<TaskRef>) {
         let (before, after) = (before.into(), after.into());
         if self.knows(after.node, before) && self.knows(before.node, after) {
-            self.edges.add_edge(before.node, after.node);
+            self.add_order(before.node, after.node);
         }
     }
 
@@ -191,6 +196,14 @@ impl Job {
     fn follow(&mut self, node: u32, before: TaskRef) {
         if self.knows(node, before) {
             self.edges.follow(before.node);
+        }
+    }
+
+    /// A node that has been added is to follow another, with no value passed.
+    pub(super) fn add_order(&mut self, before: u32, after: u32) {
+        if !self.edges.had(before, after) {
+            self.order_only.push((before, after));
+            self.edges.add_edge(before, after);
         }
     }
 

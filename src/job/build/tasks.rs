@@ -3,7 +3,7 @@
 use super::{Job, collect};
 use crate::job::task::Task;
 use crate::model::{Defect, DefectKind, Error, Name, Result, TaskSettings};
-use crate::work::{Array, Body, Handle, Inputs, Ref, TaskRef, task_unit};
+use crate::work::{Array, Body, Handle, Inputs, Ref, TaskRef, Upstream, task_unit};
 use std::collections::HashMap;
 
 impl Job {
@@ -59,6 +59,7 @@ impl Job {
     /// Adds a task with settings of its own.
     pub fn add<T: Send + Sync + 'static>(&mut self, task: Task<T>) -> Handle<T> {
         let node = self.begin_node(task.name);
+        self.note_order_only(node, &task.inputs, &task.after);
         task.inputs
             .into_iter()
             .for_each(|input| self.depend(node, input));
@@ -73,10 +74,25 @@ impl Job {
         }
         let slot = self.place(node, 1);
         self.end_node(task.unit.make(slot));
-        Handle {
+        let handle = Handle {
             job: self.tag,
             node,
             slot,
+        };
+        task.after_any_outcome
+            .into_iter()
+            .for_each(|before| self.order_any_outcome(before, handle));
+        handle
+    }
+
+    /// Of a task with inputs, remembers what it follows without reading it.
+    fn note_order_only(&mut self, node: u32, inputs: &[Upstream], after: &[TaskRef]) {
+        if !inputs.is_empty() {
+            let reads = |before: u32| inputs.iter().any(|input| input.node == before);
+            let after = after.iter().map(|before| before.node);
+            let order_only = after.filter(|&before| !reads(before));
+            self.order_only
+                .extend(order_only.map(|before| (before, node)));
         }
     }
 

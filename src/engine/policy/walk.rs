@@ -1,0 +1,175 @@
+//! Ending tasks, and what can't run for it.
+
+use super::super::flow::Sink;
+use super::Run;
+use crate::graph::node_of;
+use crate::model::{TaskId, TaskState};
+use std::ops::Range;
+
+/// Ends tasks, and finds those that can't run for it, and those that may run all the same.
+pub(super) struct Walk<'a> {
+    run: &'a Run,
+    lost: Vec<Lost>,
+    /// Nodes of which all has ended, and whether that satisfies those who need no value.
+    over: Vec<(u32, bool)>,
+    counted: Counted,
+}
+
+/// What its dependents can no longer have.
+enum Lost {
+    /// The success of a node; with `true`, its end is as good to those who need no value.
+    Node(u32, bool),
+    Elements(usize, Range<u32>),
+}
+
+/// How many tasks were ended, and how.
+#[derive(Default)]
+struct Counted {
+    ended: u64,
+    skipped: u64,
+    cancelled: u64,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(run: &'a Run) -> Self {
+        Walk {
+            run,
+            lost: Vec::new(),
+            over: Vec::new(),
+            counted: Counted::default(),
+        }
+    }
+
+    /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
+    pub(super) fn end(&mut self, task: TaskId, state: TaskState, satisfied: bool) {
+        let Some((node, index)) = self.run.job().locate(task) else {
+            return;
+        };
+        match self.run.job().array_of_node(node) {
+            None => self.end_node(node, state, satisfied),
+            Some(array) => {
+                let all = 0..self.run.job().arrays[array].len;
+                let one = index..index + 1;
+                let elements = if task.is_element() { one } else { all };
+                self.end_elements(array, elements, state, satisfied);
+            }
+        }
+    }
+
+    fn end_node(&mut self, node: u32, state: TaskState, satisfied: bool) {
+        let word = self.run.flow().word(node);
+        if word.is_pending() {
+            word.end(state);
+            self.counted.add(state, 1);
+            self.lost.push(Lost::Node(node, satisfied));
+            self.over.push((node, satisfied));
+        }
+    }
+
+    /// Ends those of the elements that have not ended. The array as a node ends with the first that does not succeed.
+    fn end_elements(
+        &mut self,
+        array: usize,
+        elements: Range<u32>,
+        state: TaskState,
+        satisfied: bool,
+    ) {
+        let flow = self.run.flow();
+        let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
+        if pending.is_empty() && !elements.is_empty() {
+            return;
+        }
+        let mut count = 0;
+        for range in pending {
+            flow.array(array).end(range.clone(), state);
+            count += range.end - range.start;
+            self.lost.push(Lost::Elements(array, range));
+        }
+        self.counted.add(state, count.into());
+        let first = self.end_array(array, state);
+        let first_to_block = !satisfied && flow.array(array).block();
+        let node = self.run.job().arrays[array].node;
+        if first || first_to_block {
+            self.lost.push(Lost::Node(node, satisfied));
+        }
+        // Counted last: a lane that ends the last element then finds how the others ended.
+        if (count > 0 || first) && flow.array(array).have_ended(count) {
+            self.array_is_over(array, state);
+        }
+    }
+
+    /// The array as a node can no longer succeed. Returns whether it could until now.
+    fn end_array(&self, array: usize, state: TaskState) -> bool {
+        let word = self.run.flow().word(self.run.job().arrays[array].node);
+        let ends = state != TaskState::Succeeded && word.is_pending();
+        if ends {
+            word.end(state);
+        }
+        ends
+    }
+
+    fn array_is_over(&mut self, array: usize, state: TaskState) {
+        let (flow, node) = (self.run.flow(), self.run.job().arrays[array].node);
+        if flow.word(node).is_pending() {
+            flow.word(node).end(state);
+        }
+        self.over.push((node, !flow.array(array).blocks()));
+    }
+
+    /// Ends everything that depends on what was ended so far, and can't do without it.
+    pub(super) fn skip_dependents(&mut self) {
+        if self.run.job().rules.keep_blocked() {
+            return self.lost.clear();
+        }
+        while let Some(lost) = self.lost.pop() {
+            match lost {
+                Lost::Node(node, satisfied) => self.skip_successors(node, satisfied),
+                Lost::Elements(array, range) => {
+                    let job = self.run.job();
+                    job.arrays[array].each_to.iter().for_each(|&to| {
+                        self.end_elements(to as usize, range.clone(), TaskState::Skipped, false);
+                    });
+                }
+            }
+        }
+    }
+
+    fn skip_successors(&mut self, node: u32, satisfied: bool) {
+        let job = self.run.job();
+        let loose = job.loose_from(node);
+        let passes = |next: u32| {
+            let found = loose.binary_search_by_key(&next, |edge| edge.to);
+            found.is_ok_and(|at| loose[at].passes(satisfied))
+        };
+        let successors = job.csr.successors(node).iter().map(|&entry| node_of(entry));
+        for next in successors.filter(|&next| !passes(next)) {
+            self.end(TaskId(next), TaskState::Skipped, false);
+        }
+    }
+
+    /// What may run all the same, now that all it waits for has ended, goes to `sink`.
+    pub(super) fn pass(&mut self, sink: &mut impl Sink) {
+        for (node, satisfied) in self.over.drain(..) {
+            self.run.flow().pass(node, satisfied, sink);
+        }
+    }
+
+    /// Enters what was ended in the ledger, and says how much.
+    pub(super) fn counted(self) -> u64 {
+        let mut ledger = self.run.ledger();
+        ledger.skipped += self.counted.skipped;
+        ledger.cancelled += self.counted.cancelled;
+        self.counted.ended
+    }
+}
+
+impl Counted {
+    fn add(&mut self, state: TaskState, tasks: u64) {
+        self.ended += tasks;
+        match state {
+            TaskState::Skipped => self.skipped += tasks,
+            TaskState::Cancelled => self.cancelled += tasks,
+            _ => {}
+        }
+    }
+}
