@@ -74,7 +74,7 @@ impl Companions {
             streams,
         });
         let child = child.map_err(|error| program::explain(error, &path, &args, &env))?;
-        let tree = Tree::new(child.pid(), leash);
+        let tree = Tree::new(child.pid(), leash, &[]);
         Ok(Companion { child, tree })
     }
 }

@@ -155,6 +155,10 @@ pub(super) trait Hand: Send {
 pub(super) type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Where a worker is to be.
+#[cfg_attr(
+    not(feature = "python"),
+    allow(dead_code, reason = "a worker of this process needs its number only")
+)]
 pub(super) struct Place {
     pub(super) worker: Worker,
     pub(super) settings: Arc<Settings>,
