@@ -12,6 +12,8 @@ mod fault;
 mod input;
 mod ledger;
 mod mini_batch;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod output;
 mod parallel_run;
 #[cfg(all(feature = "python", target_os = "linux"))]
@@ -25,6 +27,8 @@ mod staff;
 pub use fault::{Category, ScoringError};
 pub use input::{Files, Input, LeftOut, Table, Tables};
 pub use mini_batch::{MiniBatch, MiniBatchSize};
+#[cfg(feature = "onnx")]
+pub use onnx::{OnnxRow, OnnxScorer, OnnxWorker};
 pub use output::{Append, RowOrder};
 pub use parallel_run::ParallelRun;
 #[cfg(all(feature = "python", target_os = "linux"))]

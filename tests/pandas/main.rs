@@ -68,7 +68,7 @@ fn fewer_rows_are_failed_items_and_more_rows_a_warning() {
     let (lines, report) = csv("more");
     // Of the row with a line end in it there are two.
     assert_eq!((report.items.failed, lines.len()), (0, 15));
-    assert_eq!(report.warnings, [Warning::MoreRowsThanItems(4)]);
+    assert!(report.warnings.contains(&Warning::MoreRowsThanItems(4)));
 }
 
 #[test]

@@ -8,6 +8,8 @@
 
 mod files;
 mod jobs;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod outputs;
 #[path = "../common/scoring_place.rs"]
 mod place;
