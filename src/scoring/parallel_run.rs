@@ -219,10 +219,10 @@ impl ParallelRun {
         self
     }
 
-    /// The folder for what scorers print, for tracebacks and for the report's files. Default: a new one in the system's
-    /// folder for temporary files, which the report names.
+    /// The folder for what scripts print, for tracebacks and for the report's files. Default: none; for an entry script a new
+    /// one in the system's folder for temporary files, which the report names.
     pub fn logs(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.settings.report_dir = Some(folder.into());
+        self.settings.logs = Some(folder.into());
         self
     }
 
@@ -259,7 +259,7 @@ impl ParallelRun {
         } = self;
         settings.check()?;
         let input = input.ok_or_else(nothing_to_score)?;
-        let (settings, keeps_time) = (Arc::new(settings), scorer.0.keeps_time());
+        let (settings, has_processes) = (Arc::new(settings), scorer.0.has_processes());
         let mini_batches = input.at_most(&settings)?;
         let useful = u32::try_from(mini_batches)
             .unwrap_or(u32::MAX)
@@ -268,7 +268,7 @@ impl ParallelRun {
         let tasks = Tasks {
             name,
             settings: settings.clone(),
-            keeps_time,
+            has_processes,
             workers,
         };
 
@@ -319,7 +319,7 @@ fn nothing_to_score() -> Error {
 struct Tasks {
     name: String,
     settings: Arc<Settings>,
-    keeps_time: bool,
+    has_processes: bool,
     workers: u32,
 }
 
@@ -360,7 +360,7 @@ impl Tasks {
 
     /// Calls that nobody else ends when they take too long, the engine does.
     fn limited(&self, settings: TaskSettings, limit: Duration) -> TaskSettings {
-        if self.keeps_time {
+        if self.has_processes {
             settings
         } else {
             settings.time_limit(limit)

@@ -27,7 +27,7 @@ pub(super) struct Round {
     plan: Plan,
     encoder: Encoder,
     begun: Instant,
-    logs: PathBuf,
+    logs: Option<PathBuf>,
     workers: u32,
     source: Mutex<Source>,
     flights: Mutex<HashMap<usize, Flight>>,
@@ -63,12 +63,12 @@ impl Round {
             .append
             .as_ref()
             .map(|append| Sink::begin(append).map_err(|cause| output_error(&append.path, &cause)));
-        let logs = logs(settings.report_dir.as_ref())?;
+        let logs = logs(settings, scorer)?;
         let staff = Staff::new(
             scorer.clone(),
             settings.clone(),
             encoder.clone(),
-            logs.clone(),
+            logs.clone().unwrap_or_default(),
             workers,
         );
         Ok(Round {
@@ -298,7 +298,9 @@ impl Round {
         let told = verdict
             .as_ref()
             .map_or_else(ToString::to_string, |()| "succeeded".into());
-        report::write(&report, &told)?;
+        if let Some(logs) = &self.logs {
+            report::write(&report, logs, &told)?;
+        }
         verdict?;
         Ok(report)
     }
@@ -332,20 +334,19 @@ impl Flight {
     }
 }
 
-/// The folder of the logs: a new one for each run, if none was named.
-fn logs(named: Option<&PathBuf>) -> Result<PathBuf, Error> {
-    let made = match named {
+/// The folder of the logs. If none was named, processes need one all the same, for what they print.
+fn logs(settings: &Settings, scorer: &AnyScorer) -> Result<Option<PathBuf>, Error> {
+    let made = match &settings.logs {
         Some(path) => std::fs::create_dir_all(path).map(|()| path.clone()),
+        None if !scorer.0.has_processes() => return Ok(None),
         None => tempfile::Builder::new()
             .prefix("batchyard-scoring-")
             .tempdir()
             .map(tempfile::TempDir::keep),
     };
-    made.and_then(std::path::absolute).map_err(|cause| {
-        Error::new(
-            ErrorKind::InvalidSetting,
-            "can't make the folder of the logs; name one with `logs`",
-        )
-        .caused_by(cause)
-    })
+    let made = made.and_then(std::path::absolute).map_err(|cause| {
+        let message = "can't make the folder of the logs; name one with `logs`";
+        Error::new(ErrorKind::InvalidSetting, message).caused_by(cause)
+    })?;
+    Ok(Some(made))
 }

@@ -126,8 +126,9 @@ pub(super) trait Score: Send + Sync {
     /// Makes a worker: `init`.
     fn start(&self, place: &Place, stop: Stop<'_>) -> Result<Box<dyn Hand>, Fault>;
 
-    /// Whether its workers end calls that take too long themselves. Those of the others the engine ends.
-    fn keeps_time(&self) -> bool {
+    /// Whether its workers are processes: they end calls that take too long themselves, where otherwise the engine does, and
+    /// what they print must go somewhere.
+    fn has_processes(&self) -> bool {
         false
     }
 }

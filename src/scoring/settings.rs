@@ -27,7 +27,7 @@ pub(super) struct Settings {
     pub(super) nodes: u32,
     pub(super) workers_per_node: Option<u32>,
     pub(super) append: Option<Append>,
-    pub(super) report_dir: Option<PathBuf>,
+    pub(super) logs: Option<PathBuf>,
 }
 
 /// What is borne; `None` is everything.
@@ -52,7 +52,7 @@ impl Default for Settings {
             nodes: 1,
             workers_per_node: None,
             append: None,
-            report_dir: None,
+            logs: None,
         }
     }
 }

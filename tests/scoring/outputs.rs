@@ -220,7 +220,7 @@ fn the_report_is_also_files_in_the_known_layout() {
         .input(place.files())
         .mini_batch_size(MiniBatch::files(1));
     let report = run.logs(place.path("logs")).run(&pool(1)).unwrap();
-    assert_eq!(report.logs, place.path("logs"));
+    assert_eq!(report.logs, Some(place.path("logs")));
     assert!(
         place
             .read("logs/job_result.txt")

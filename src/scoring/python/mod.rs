@@ -163,7 +163,7 @@ impl Score for Scripted {
         Ok(Box::new(worker))
     }
 
-    fn keeps_time(&self) -> bool {
+    fn has_processes(&self) -> bool {
         true
     }
 }

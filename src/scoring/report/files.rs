@@ -8,15 +8,15 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Writes `job_result.txt`, `user/error.txt` and `sys/job_report/*.csv` into the folder of the logs.
-pub(in crate::scoring) fn write(report: &Report, verdict: &str) -> io::Result<()> {
-    let tables = report.logs.join("sys/job_report");
+pub(in crate::scoring) fn write(report: &Report, logs: &Path, verdict: &str) -> io::Result<()> {
+    let tables = logs.join("sys/job_report");
     fs::create_dir_all(&tables)?;
-    fs::create_dir_all(report.logs.join("user"))?;
+    fs::create_dir_all(logs.join("user"))?;
     fs::write(
-        report.logs.join("job_result.txt"),
+        logs.join("job_result.txt"),
         format!("{verdict}\n{report}\n"),
     )?;
-    fs::write(report.logs.join("user/error.txt"), errors(report))?;
+    fs::write(logs.join("user/error.txt"), errors(report))?;
     mini_batches(report, &tables.join("processed_mini-batches.csv"))?;
     summary(
         report,

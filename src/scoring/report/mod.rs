@@ -34,8 +34,8 @@ pub struct Report {
     pub table: Vec<MiniBatchReport>,
     /// Where the rows are, unless they were only counted.
     pub output: Option<PathBuf>,
-    /// Where the scorers' output, tracebacks and the report's files are.
-    pub logs: PathBuf,
+    /// Where scripts' output, tracebacks and the report's files are, if there are such.
+    pub logs: Option<PathBuf>,
     /// What was found as input and not scored: links that lead nowhere, empty tables.
     pub left_out: Vec<LeftOut>,
     /// What went on that nobody may have meant.
