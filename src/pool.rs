@@ -4,6 +4,7 @@ use crate::engine::{Engine, pool_closed};
 use crate::executor::{Executor, Feed, Offer};
 use crate::job::{FrozenJob, IntoFrozen};
 use crate::model::{Error, ErrorKind, Panic, Placement, Result};
+use crate::observe::Events;
 use crate::run::Run;
 use crate::sync::lock;
 use event_listener::Listener;
@@ -95,6 +96,14 @@ impl Pool {
         let nodes = self.executor.offer().nodes?;
         let slots = nodes.iter().map(crate::model::Capacity::slot_count);
         Some(slots.fold(0, u32::saturating_add)).filter(|&slots| slots > 0)
+    }
+
+    /// Everything that happens from now on to runs, tasks and nodes of this pool, after a snapshot of how they stand. The
+    /// stream ends when the pool is dropped. See [`Events`].
+    ///
+    /// Runs that are under way pause for it, for as long as it takes to look at each of their tasks once.
+    pub fn events(&self) -> Events {
+        Events::of_pool(&self.engine)
     }
 
     /// Asks the executor for another number of slots. Running tasks are left alone; a shrinking executor gives slots up
@@ -204,6 +213,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.close(Close::Cancel, DROP_PATIENCE);
         self.server.join();
+        self.engine.end_events();
     }
 }
 

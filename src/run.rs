@@ -5,6 +5,7 @@ use crate::model::{
     Attempt, Counts, DisableTasks, Error, ErrorKind, Explanation, Result, RunState, TaskCounters,
     TaskId, TaskState,
 };
+use crate::observe::{Events, Progress, Story, Summary};
 use crate::work::{Output, OutputOf, Selector, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
@@ -238,6 +239,36 @@ impl Run {
         Ok(self.run.attempts(self.known(task)?))
     }
 
+    /// How far the run is, how fast it goes on, and when it may end.
+    pub fn progress(&self) -> Progress {
+        Progress::of(&self.run)
+    }
+
+    /// What became of the run, for people: counts, rate, and the first failures with their causes. Complete once the run
+    /// has ended.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.run)
+    }
+
+    /// One task's whole history in words: what it waited for, its attempts with their ends, the waits between them, how it
+    /// ended, or why it is not running.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn story(&self, task: impl Into<Selector>) -> Result<Story> {
+        let task = self.known(task)?;
+        let now = self.explain(task)?;
+        Ok(Story::of(&self.run, task, &now))
+    }
+
+    /// Everything that happens from now on to the tasks of this run, and to the pool's nodes, after a snapshot of how they
+    /// stand. The stream ends with the run's end. See [`Events`](crate::Events).
+    ///
+    /// To miss nothing, listen to the [pool](crate::Pool::events) before the job is submitted.
+    pub fn events(&self) -> Events {
+        Events::of_run(&self.run)
+    }
+
     /// How often a task was run again, since it failed, was requeued, or lost its node.
     ///
     /// # Errors
@@ -255,6 +286,11 @@ impl Run {
     pub fn cancel_on_drop(mut self) -> Self {
         self.cancel_on_drop = true;
         self
+    }
+
+    #[cfg(feature = "progress")]
+    pub(crate) fn inner(&self) -> &Arc<engine::Run> {
+        &self.run
     }
 
     fn known(&self, task: impl Into<Selector>) -> Result<TaskId> {

@@ -5,15 +5,19 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod chronicle;
 mod clock;
 mod current;
 mod effects;
 mod flow;
 #[cfg(feature = "testing")]
 mod hand;
+mod listen;
 mod policy;
 mod run;
+mod trace;
 
+pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
@@ -26,6 +30,7 @@ pub(crate) use run::Run;
 use crate::job::FrozenJob;
 use crate::model::{Capacity, Error, ErrorKind, Result};
 use crate::sync::{Bell, lock};
+use chronicle::Chronicle;
 use clock::Clock;
 use event_listener::{Event, EventListener};
 use policy::Time;
@@ -39,6 +44,7 @@ pub(crate) struct Engine {
     clock: Clock,
     submitted: AtomicU64,
     bell: Bell,
+    chronicle: Chronicle,
     /// Something changed for those who carry out orders, or wait for the pool to empty.
     changed: Event,
     /// Who has the pool go on, if no thread does.
@@ -58,6 +64,7 @@ impl Engine {
             clock,
             submitted: AtomicU64::new(0),
             bell: Bell::default(),
+            chronicle: Chronicle::default(),
             changed: Event::new(),
             #[cfg(feature = "testing")]
             hand: hand::Hands::default(),
@@ -71,10 +78,11 @@ impl Engine {
 
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
-        let mut effects = Effects::at(self.now());
+        let mut effects = Effects::at(self.now(), &self.chronicle);
         let answer = {
             let mut policy = lock(&self.policy);
             let answer = ask(&mut policy, &mut effects);
+            effects.write_down(self);
             debug_assert!(
                 policy.is_consistent(),
                 "a transition left a state that can't be"

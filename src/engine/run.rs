@@ -1,12 +1,15 @@
 //! One run of a job: its flow, what became of it, and the cold paths of its lanes.
 
 use super::Engine;
+use super::chronicle::{Fact, Log, Scribe, TaskSpan};
 use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
-use super::policy::{Failure, Ledger, RunRank, Time};
+use super::policy::{Charge, Failure, Ledger, RunRank, Time};
+use super::trace::{AttemptSpan, RunSpan};
 use crate::job::Frozen;
 use crate::model::{
-    Attempt, BoxError, Counts, Error, ErrorKind, Panic, TaskCounters, TaskId, TaskState,
+    Attempt, BoxError, Counts, Error, ErrorKind, Panic, ProgressReport, TaskCounters, TaskId,
+    TaskState,
 };
 use crate::sync::lock;
 use crate::work::{Host, LanePass, Locals, Values};
@@ -14,7 +17,7 @@ use event_listener::Event;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// A job being run, or that has been. Lives as long as anyone holds it: its handle, a lane, an output.
 pub(crate) struct Run {
@@ -34,10 +37,14 @@ pub(crate) struct Run {
     recalled: AtomicBool,
     /// Notified when the run has ended, or come to rest.
     end: Event,
+    observed: AtomicBool,
+    ended_at: OnceLock<Time>,
+    span: RunSpan,
 }
 
 impl Run {
     pub(super) fn new(job: Arc<Frozen>, engine: Arc<Engine>, seq: u64) -> Self {
+        let span = RunSpan::new(&job.name, seq, job.tasks);
         Run {
             rank: RunRank::new(job.priority, seq),
             submitted: engine.now(),
@@ -52,7 +59,35 @@ impl Run {
             at_rest: AtomicBool::new(false),
             recalled: AtomicBool::new(false),
             end: Event::new(),
+            observed: AtomicBool::new(false),
+            ended_at: OnceLock::new(),
+            span,
         }
+    }
+
+    /// Whether somebody listens. Changes under the engine's lock alone, with no lane at work in the gate.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn observe(&self, observed: bool) {
+        self.observed.store(observed, Ordering::Relaxed);
+    }
+
+    /// Who writes down what a lane does, if somebody listens.
+    pub(crate) fn scribe<'a>(&'a self, log: &'a Arc<Log>, charge: &Charge) -> Option<Scribe<'a>> {
+        self.wants_scribe()
+            .then(|| Scribe::new(self, log, charge.spot()))
+    }
+
+    /// Whether there is anything for a scribe to do: facts to write, or spans to enter.
+    fn wants_scribe(&self) -> bool {
+        self.is_observed() || self.span.has_attempts()
+    }
+
+    /// The span of an attempt.
+    pub(crate) fn attempt_span(&self, task: TaskId, attempt: u32) -> AttemptSpan {
+        self.span.attempt(|| self.label(task), attempt)
     }
 
     pub(crate) fn flow(&self) -> &Flow {
@@ -115,8 +150,64 @@ impl Run {
         self.ended.load(Ordering::Acquire)
     }
 
-    pub(super) fn mark_ended(&self) {
+    pub(super) fn mark_ended(&self, now: Time) {
+        let _ = self.ended_at.set(now);
         self.ended.store(true, Ordering::Release);
+    }
+
+    /// How long it has been under way, or was.
+    pub(crate) fn elapsed(&self) -> Time {
+        let end = self.ended_at.get().copied();
+        end.unwrap_or_else(|| self.engine.now())
+            .saturating_sub(self.submitted)
+    }
+
+    /// How many tasks are in a body, as far as can be told without stopping any.
+    pub(crate) fn running(&self) -> u64 {
+        let leased = self.ask(|policy, _| policy.leases_of(self));
+        leased + self.flow.lanes_at_work()
+    }
+
+    /// How many attempts have failed, or were lost, and were not their task's last.
+    pub(crate) fn retries(&self) -> u64 {
+        let ledger = self.ledger();
+        ledger.unsuccessful_attempts().saturating_sub(ledger.failed)
+    }
+
+    /// How the tasks of an array stand, or of all single tasks for `None`, the last ones of a lane's perhaps not yet
+    /// counted.
+    pub(crate) fn counts_of(&self, array: usize) -> Counts {
+        let part = &self.flow.job.arrays[array];
+        let [succeeded, failed, skipped, cancelled] = self.flow.array(array).ended_counts();
+        Counts {
+            total: u64::from(part.len),
+            succeeded,
+            failed,
+            skipped,
+            cancelled,
+            disabled: self.is_disabled() && !self.has_ended(),
+        }
+    }
+
+    /// As [`counts`](Self::counts), each task counted as the slots it asks for.
+    pub(crate) fn slot_counts(&self) -> Counts {
+        let (job, counts) = (self.job(), self.counts());
+        if job.requests.is_empty() {
+            return counts;
+        }
+        let mut slots = Counts::default();
+        for node in (0..job.units.len() as u32).map(TaskId) {
+            let asks = job.settings_of(node).resources.as_ref();
+            let each = asks.map_or(1, |asks| u64::from(asks.slots_asked()));
+            match job.array_of_node(node.0) {
+                Some(array) => slots.add_all(&self.counts_of(array), each),
+                None => {
+                    let state = self.ended_state(node).unwrap_or(TaskState::Waiting);
+                    slots.add(state, each);
+                }
+            }
+        }
+        slots
     }
 
     /// Whether nothing of it is started until it is enabled.
@@ -145,6 +236,7 @@ impl Run {
     /// Tells those who wait for the run. Worker-local states are dropped first, so that nothing of the run goes on.
     pub(super) fn announce_end(&self) {
         self.locals.clear();
+        self.span.end();
         self.end.notify(usize::MAX);
     }
 
@@ -361,6 +453,11 @@ impl Run {
         self.flow.job.units[node as usize].finish(&self.flow.values);
     }
 
+    fn note(&self, fact: Fact) {
+        let engine = &self.engine;
+        engine.chronicle().note(engine.now(), self.seq(), fact);
+    }
+
     fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
         self.engine.with(ask)
     }
@@ -384,8 +481,9 @@ impl Host for Run {
         self.ask(|policy, _| {
             let missed = policy.missed_recall(self, lane.seen.get());
             lane.seen.set(self.flow.gate.signal());
+            let changed = lane.observed != self.is_observed();
             lane.recalled
-                .set(missed || self.has_ended() || policy.wants_back(self));
+                .set(changed || missed || self.has_ended() || policy.wants_back(self));
             let current = !self.has_ended()
                 && task.is_none_or(|task| {
                     self.ended_state(task).is_none() && !policy.has_moved_on(self, task)
@@ -415,6 +513,13 @@ impl Host for Run {
                 self.recalled.load(Ordering::Acquire)
                     && self.ask(|policy, _| policy.has_moved_on(self, task))
             }
+        }
+    }
+
+    fn report_progress(&self, task: TaskId, attempt: u32, report: ProgressReport) {
+        let watched = || self.job().settings_of(task).stalled_after.is_some();
+        if self.is_observed() || watched() {
+            self.ask(|policy, effects| policy.progress(self, task, attempt, report, effects));
         }
     }
 
@@ -474,5 +579,21 @@ impl Supervisor for Run {
 
     fn give_back(&self, items: Vec<Item>) {
         self.ask(|policy, effects| policy.give_back(self, items, effects));
+        if self.is_observed() {
+            self.engine.chronicle().call(|| self.engine.now());
+        }
+    }
+
+    fn is_observed(&self) -> bool {
+        self.is_observed()
+    }
+
+    fn note_succeeded(&self, tasks: Range<u32>) {
+        self.note(Fact::Succeeded(TaskSpan::of(tasks)));
+    }
+
+    fn note_ready(&self, tasks: Range<u32>, by: Option<TaskId>) {
+        let tasks = TaskSpan::of(tasks);
+        self.note(Fact::Ready { tasks, by });
     }
 }

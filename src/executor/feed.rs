@@ -36,7 +36,9 @@ impl Feed {
 
     /// Adds a node to the pool.
     pub fn join(&self, spec: NodeSpec) -> Node {
-        let (key, others) = self.engine.with(|policy, _| policy.join(spec));
+        let (key, others) = self
+            .engine
+            .with(|policy, effects| policy.join(spec, effects));
         if others {
             // A waiter of a node that is full must not keep the bell from those of one that has room.
             self.engine.bell().ring_for_all();

@@ -67,9 +67,10 @@ impl Grant {
                 continue;
             };
             let run = self.charge.run();
+            let spot = self.charge.spot();
             let begun = run.engine().with(|policy, effects| match part {
-                Some(part) => policy.begin_part(run, task, part, effects),
-                None => policy.begin(run, task, effects),
+                Some(part) => policy.begin_part(run, task, part, spot, effects),
+                None => policy.begin(run, task, spot, effects),
             });
             if let Some(attempt) = begun {
                 self.charge.set_task(task);
@@ -266,8 +267,13 @@ impl Lease {
 
     /// Starts the body: one that waits goes on in the future that is returned, one that is a command is run by `launcher`.
     pub(crate) fn start(&self, launcher: Option<&dyn Launcher>) -> Started {
-        match catch_unwind(AssertUnwindSafe(|| self.call(launcher))) {
-            Ok(Step::Later(later)) => Started::Later(later),
+        let span = self.charge.run().attempt_span(self.task, self.attempt);
+        let step = {
+            let _inside = span.enter();
+            catch_unwind(AssertUnwindSafe(|| self.call(launcher)))
+        };
+        match step {
+            Ok(Step::Later(later)) => Started::Later(span.around(later)),
             Ok(Step::Failed(cause)) => Started::Ended(Outcome::Failed(cause)),
             Ok(Step::Stale) => Started::Ended(Outcome::Cancelled),
             Ok(Step::Done { .. } | Step::Open | Step::Queue) => Started::Ended(Outcome::Succeeded),

@@ -182,6 +182,10 @@ impl Frozen {
         }
     }
 
+    pub(crate) fn is_array(&self, node: u32) -> bool {
+        self.array_of_node(node).is_some()
+    }
+
     pub(crate) fn array_of_node(&self, node: u32) -> Option<usize> {
         array_of_node(&self.arrays, node)
     }
@@ -268,6 +272,21 @@ impl Frozen {
         found
     }
 
+    /// What a task, or an array as a whole, waits for by itself: other arrays as a whole, and elements of the same index.
+    pub(crate) fn direct_predecessors(&self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
+        let (node, index) = self.locate(task).unwrap_or((0, 0));
+        let part = self.array_of_node(node).map(|array| &self.arrays[array]);
+        let each = part.into_iter().flat_map(|part| &part.each_from);
+        let nodes = self.reverse().of(node).iter().map(|&node| TaskId(node));
+        let each = each.map(
+            move |&from| match (&self.arrays[from as usize], task.is_element()) {
+                (from, true) => TaskId::element(from.first + index),
+                (from, false) => TaskId(from.node),
+            },
+        );
+        nodes.chain(each)
+    }
+
     fn elements(&self, array: usize) -> impl Iterator<Item = TaskId> + use<> {
         let ArrayPart { first, len, .. } = self.arrays[array];
         (first..first + len).map(|number| TaskId(ELEMENT | number))
@@ -350,7 +369,7 @@ impl GraphSource for Frozen {
     }
 
     fn is_array(&self, node: u32) -> bool {
-        self.array_of_node(node).is_some()
+        self.is_array(node)
     }
 
     fn is_each(&self, from: u32, to: u32) -> bool {

@@ -195,7 +195,7 @@ impl Frozen {
     }
 
     /// The elements of an array, or the single task that a node is.
-    fn tasks_of(&self, node: TaskId) -> impl Iterator<Item = TaskId> + use<> {
+    pub(crate) fn tasks_of(&self, node: TaskId) -> impl Iterator<Item = TaskId> + use<> {
         let array = self.array_of_node(node.0);
         let (first, len) = array.map_or((node.0, 1), |array| {
             let part = &self.arrays[array];

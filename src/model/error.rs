@@ -115,6 +115,14 @@ impl Error {
         &self.0.defects
     }
 
+    /// What happened, without job and task: what is told of an attempt whose task is known.
+    pub(crate) fn reason(&self) -> String {
+        match &self.0.source {
+            Some(source) => format!("{}: {source}", self.0.message),
+            None => self.0.message.clone(),
+        }
+    }
+
     /// The first error of type `E` in the chain of causes: what the body returned, as it was.
     ///
     /// An error that a body wrapped in `anyhow::Error` is found only if it lies under a `context(..)`: anyhow hides the

@@ -27,7 +27,8 @@ pub use ids::TaskId;
 pub use name::Name;
 pub use node::{NodeSpec, Offer};
 pub use outcome::{
-    Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, RunState, TaskCounters, TaskState,
+    Attempt, AttemptEnd, Counts, Explanation, Fraction, Panic, ProgressReport, Returned, RunState,
+    TaskCounters, TaskState,
 };
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{

@@ -111,6 +111,27 @@ impl Counts {
         self.succeeded + self.failed + self.skipped + self.cancelled
     }
 
+    /// Counts tasks that stand so.
+    pub(crate) fn add(&mut self, state: TaskState, tasks: u64) {
+        self.total += tasks;
+        match state {
+            TaskState::Succeeded => self.succeeded += tasks,
+            TaskState::Failed => self.failed += tasks,
+            TaskState::Skipped => self.skipped += tasks,
+            TaskState::Cancelled => self.cancelled += tasks,
+            TaskState::Waiting | TaskState::Ready | TaskState::Running => (),
+        }
+    }
+
+    /// Counts what others count, each task so many times.
+    pub(crate) fn add_all(&mut self, others: &Counts, each: u64) {
+        self.total += others.total * each;
+        self.succeeded += others.succeeded * each;
+        self.failed += others.failed * each;
+        self.skipped += others.skipped * each;
+        self.cancelled += others.cancelled * each;
+    }
+
     /// Tasks that have not ended: waiting, ready or running.
     pub fn unfinished(&self) -> u64 {
         self.total - self.ended()
@@ -152,12 +173,49 @@ pub enum AttemptEnd {
     Succeeded,
     /// With an error, a panic, or past its time limit.
     Failed(Error),
+    /// It was stopped, or no longer counted: its task was cancelled.
+    Cancelled,
     /// Without an outcome of its own.
     Returned(Returned),
 }
 
+/// How far a body says it is: see [`Context::report_progress`](crate::Context::report_progress).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProgressReport {
+    /// How much is done, from 0 to 1.
+    pub fraction: f64,
+    /// What the body has to say.
+    pub message: String,
+}
+
+/// How much of something is done, from 0 to 1.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Fraction(pub(crate) f64);
+
+impl From<f64> for Fraction {
+    /// What is out of range counts as its nearer end, and what is no number as nothing.
+    fn from(fraction: f64) -> Self {
+        match fraction.is_nan() {
+            true => Fraction(0.0),
+            false => Fraction(fraction.clamp(0.0, 1.0)),
+        }
+    }
+}
+
+impl From<(u64, u64)> for Fraction {
+    /// So many of a total. Of nothing, everything is done.
+    fn from((done, total): (u64, u64)) -> Self {
+        match total {
+            0 => Fraction(1.0),
+            _ => Fraction::from(done as f64 / total as f64),
+        }
+    }
+}
+
 /// Why an attempt came back without an outcome.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Returned {
     /// Its body was never called: it may be begun again as it was.

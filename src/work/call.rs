@@ -3,7 +3,7 @@
 use super::Context;
 use super::context::Locals;
 use super::values::Values;
-use crate::model::{Panic, TaskId};
+use crate::model::{Panic, ProgressReport, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Gate, Signal, Turnstile};
 use std::cell::Cell;
@@ -50,16 +50,24 @@ pub(crate) struct LanePass<'a> {
     pub(crate) seen: Cell<Signal>,
     /// The engine wants the lane to give back what it has not begun.
     pub(crate) recalled: Cell<bool>,
+    /// Somebody hears of what the lane does.
+    pub(crate) observed: bool,
 }
 
 impl<'a> LanePass<'a> {
     /// `seen` was learnt under the engine's lock, with the work that the lane was given.
-    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile, seen: Signal) -> Self {
+    pub(crate) fn new(
+        gate: &'a Gate,
+        turnstile: &'a Turnstile,
+        seen: Signal,
+        observed: bool,
+    ) -> Self {
         LanePass {
             gate,
             turnstile,
             seen: Cell::new(seen),
             recalled: Cell::new(false),
+            observed,
         }
     }
 }
@@ -83,6 +91,9 @@ pub(crate) trait Host: Send + Sync {
 
     /// Whether the outcome will be thrown away: of the attempt that was leased, or of a lane's.
     fn is_cancelled(&self, task: TaskId, leased: Option<u32>) -> bool;
+
+    /// A body says how far it is.
+    fn report_progress(&self, task: TaskId, attempt: u32, report: ProgressReport);
 
     /// The job's name.
     fn job_name(&self) -> &str;

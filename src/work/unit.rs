@@ -60,6 +60,8 @@ pub(crate) struct Kind {
     pub(crate) reads: bool,
     /// Lanes leave it to the policy.
     pub(crate) queued: bool,
+    /// It is an array.
+    pub(crate) elements: bool,
 }
 
 /// Where outputs go, and how many want them.
@@ -383,7 +385,10 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<P, A, B, M>(&self.body)
+        Kind {
+            elements: true,
+            ..kind::<P, A, B, M>(&self.body)
+        }
     }
 }
 
@@ -440,6 +445,7 @@ fn kind<P: Places, A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
         function: body.function(),
         reads: size_of::<P>() > 0,
         queued: false,
+        elements: false,
     }
 }
 

@@ -5,6 +5,7 @@
 //! except when the run's signal changed or something did not succeed.
 
 use super::shift::Shift;
+use super::witness::{Nobody, Witness};
 use super::{Flow, Item, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -32,6 +33,12 @@ pub(crate) trait Supervisor {
     fn finished(&self);
     /// Ready work that the lane will not begin.
     fn give_back(&self, items: Vec<Item>);
+    /// Whether somebody listens.
+    fn is_observed(&self) -> bool;
+    /// Tells whoever listens of tasks, by id, that have succeeded. May be called inside the gate.
+    fn note_succeeded(&self, tasks: Range<u32>);
+    /// As [`note_succeeded`](Self::note_succeeded), of tasks that are ready.
+    fn note_ready(&self, tasks: Range<u32>, by: Option<TaskId>);
 }
 
 /// A lane, as its own thread sees it. Made once a thread and used for run after run.
@@ -84,6 +91,11 @@ impl Progress {
         self.unreported.store(before + succeeded, Ordering::Relaxed);
     }
 
+    /// The elements of the piece that have succeeded and are not settled.
+    pub(super) fn unsettled(&self) -> Range<u32> {
+        self.settled.load(Ordering::Relaxed)..self.cursor.load(Ordering::Relaxed)
+    }
+
     /// Points at no task.
     fn forget_task(&self) {
         self.first.store(NO_TASK, Ordering::Relaxed);
@@ -127,8 +139,8 @@ impl Lane {
         host: &Arc<dyn Host>,
         engine: &dyn Supervisor,
         bell: &Bell,
-        seen: Signal,
-        items: impl IntoIterator<Item = Item>,
+        (items, seen): (impl IntoIterator<Item = Item>, Signal),
+        witness: Option<impl Witness>,
     ) {
         // What was quick in the run before says nothing about this one, and what was run last is no task of this one.
         self.grain.set(1);
@@ -141,7 +153,8 @@ impl Lane {
             }
             self.deque.push(item);
         }
-        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen);
+        let observed = witness.as_ref().is_some_and(Witness::writes);
+        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen, observed);
         let call = Call {
             host,
             values: &flow.values,
@@ -154,9 +167,10 @@ impl Lane {
             cursor: &self.shared.progress.cursor,
             end: &self.end,
         };
-        let shift = Shift::new(self, flow, call, engine, bell);
-        shift.run();
-        shift.report();
+        match witness {
+            None => Shift::new(self, flow, call, engine, bell, Nobody).run(),
+            Some(witness) => Shift::new(self, flow, call, engine, bell, witness).run(),
+        }
         flow.leave(&self.shared);
     }
 
@@ -231,15 +245,16 @@ impl LaneShared {
 
     /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
     /// array if all of it has succeeded now, and what it wanted can be let go.
-    pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
+    pub(crate) fn settle(&self, flow: &Flow, sink: &mut (impl Sink + ?Sized)) -> Option<usize> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
-        let done = self.progress.settled.load(Ordering::Relaxed)
-            ..self.progress.cursor.load(Ordering::Relaxed);
+        let done = self.progress.unsettled();
         if done.is_empty() {
             return None;
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
+        let first = flow.job.arrays[array].first;
+        sink.elements_succeeded(first + done.start..first + done.end);
         let ended = flow.elements_succeeded(array, done, sink);
         (ended && flow.array_ended(array, sink)).then_some(array)
     }

@@ -14,6 +14,7 @@ mod bits;
 mod item;
 mod lane;
 mod shift;
+mod witness;
 mod word;
 
 use bits::Bits;
@@ -21,6 +22,7 @@ use word::Word;
 
 pub(crate) use item::{Item, Ready};
 pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use witness::Witness;
 
 use crate::graph::{SOLE, Successors};
 use crate::job::{ArrayPart, Frozen};
@@ -74,9 +76,15 @@ pub(crate) struct Nodes<'a> {
 }
 
 impl Nodes<'_> {
+    /// Whether it is a task that lanes start.
+    fn runs_on_lanes(&self, node: u32) -> bool {
+        let kind = self.units[node as usize].kind();
+        !kind.queued && !kind.elements
+    }
+
     /// A node has succeeded: what that makes ready goes to `sink`.
     #[inline]
-    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+    pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
         for &successor in self.successors.of(node) {
             let next = successor & !SOLE;
             if successor & SOLE != 0 || self.words[next as usize].arrive() {
@@ -96,6 +104,8 @@ pub(crate) trait Sink {
     }
     /// These elements are ready, of an array that only the policy starts.
     fn queue_elements(&mut self, elements: Range<u32>);
+    /// Elements, by number, have succeeded that a lane had run.
+    fn elements_succeeded(&mut self, _elements: Range<u32>) {}
 }
 
 impl Flow {
@@ -126,7 +136,7 @@ impl Flow {
     }
 
     /// A node has succeeded: what that makes ready goes to `sink`.
-    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+    pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
         self.nodes().fire(node, sink);
     }
 
@@ -141,14 +151,19 @@ impl Flow {
 
     /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
     /// array is done with it, which is so for one without elements.
-    pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
+    pub(crate) fn open(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
         part.len == 0 && self.word(part.node).is_pending()
     }
 
     /// One condition of each of these elements is met.
-    fn elements_advance(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+    fn elements_advance(
+        &self,
+        array: usize,
+        elements: Range<u32>,
+        sink: &mut (impl Sink + ?Sized),
+    ) {
         let Some(conditions) = &self.arrays[array].conditions else {
             return self.elements_ready(array, elements, sink);
         };
@@ -165,7 +180,7 @@ impl Flow {
         self.elements_ready(array, ready, sink);
     }
 
-    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut (impl Sink + ?Sized)) {
         let part = &self.job.arrays[array];
         let numbers = part.first + elements.start..part.first + elements.end;
         match numbers.is_empty() {
@@ -180,7 +195,7 @@ impl Flow {
         &self,
         array: usize,
         elements: Range<u32>,
-        sink: &mut impl Sink,
+        sink: &mut (impl Sink + ?Sized),
     ) -> bool {
         let state = &self.arrays[array];
         state.succeed(elements.clone());
@@ -193,7 +208,7 @@ impl Flow {
 
     /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so, and
     /// what it wanted as a whole can be let go.
-    pub(crate) fn array_ended(&self, array: usize, sink: &mut impl Sink) -> bool {
+    pub(crate) fn array_ended(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
         let node = self.job.arrays[array].node;
         let (word, blocks) = (self.word(node), self.arrays[array].blocks());
         // The engine ends the word before it counts the element that failed.
@@ -209,7 +224,7 @@ impl Flow {
     }
 
     /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`.
-    pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut impl Sink) {
+    pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut (impl Sink + ?Sized)) {
         let passed = self.job.loose_from(node).iter();
         for edge in passed.filter(|edge| edge.passes(satisfied)) {
             let sole = self.job.csr.in_degrees[edge.to as usize] == 1;
@@ -259,6 +274,11 @@ impl Flow {
             .collect()
     }
 
+    /// How many lanes work on the run.
+    pub(crate) fn lanes_at_work(&self) -> u64 {
+        read(&self.crew).len() as u64
+    }
+
     /// Whether some lane has more than it is running.
     pub(crate) fn has_surplus(&self) -> bool {
         read(&self.crew).iter().any(|lane| lane.has_surplus())
@@ -267,7 +287,7 @@ impl Flow {
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
     /// Returns the arrays which that completed, and whether no task is left. The caller holds the engine's lock; the gate
     /// stays shut until it gives the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<usize>, bool) {
+    pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<usize>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
@@ -327,6 +347,16 @@ impl ArrayFlow {
             () if among(&self.skipped) => Some(TaskState::Skipped),
             () => Some(TaskState::Cancelled),
         }
+    }
+
+    /// How many elements have succeeded, failed, been skipped and been cancelled.
+    pub(crate) fn ended_counts(&self) -> [u64; 4] {
+        let count = |bits: &OnceLock<Bits>| bits.get().map_or(0, Bits::count);
+        let (succeeded, failed) = (self.succeeded.count(), count(&self.failed));
+        let skipped = count(&self.skipped);
+        let others = succeeded + failed + skipped;
+        let cancelled = self.ended.count().saturating_sub(others);
+        [succeeded, failed, skipped, cancelled]
     }
 
     pub(crate) fn succeed(&self, elements: Range<u32>) {

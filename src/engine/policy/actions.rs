@@ -147,7 +147,7 @@ impl Policy {
             let Some(entry) = self.entry(run) else { return };
             entry.leave_behind(task);
             self.stop_attempt(run, task, lease.attempt, None, effects);
-            self.timers.clear_all(lease.timer);
+            self.timers.clear_all(lease.timers());
             self.take_back(run, task, lease.attempt, Returned::TakenAway, effects);
         }
         let on_lanes = self.on_lanes(run);

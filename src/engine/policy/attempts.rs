@@ -1,7 +1,9 @@
 //! Failed attempts: whether there is another, and when.
 
+use super::settle::attempt_ended;
 use super::timers::Alarm;
 use super::{Effects, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::model::settings::seed;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, DependencyAction, Error, ErrorKind, Exit, Panic, Permanent,
@@ -121,13 +123,15 @@ impl Policy {
             .on_attempt(attempt)
             .caused_by(failure.cause);
         let ended = effects.now.saturating_sub(run.submitted());
+        let end = AttemptEnd::Failed(error.clone());
+        effects.note(run, || attempt_ended(task, attempt, end.clone()));
         run.ledger().record(
             task,
             Attempt {
                 number: attempt,
                 started,
                 ended,
-                end: AttemptEnd::Failed(error.clone()),
+                end,
             },
         );
         if !(retryable && self.retry(run, task, attempt, effects)) {
@@ -159,6 +163,11 @@ impl Policy {
             return false;
         }
         entry.attempts.insert(task, attempt);
+        effects.note(run, || Fact::RetryPlanned {
+            task,
+            attempt: attempt + 1,
+            at: ready,
+        });
         run.ledger().counters_mut(task).retries = retries;
         self.ready_at(run, task, ready, effects);
         true
@@ -193,6 +202,11 @@ impl Policy {
         let after = run.job().of_failure(task, exit);
         let satisfied = after.dependency_action == DependencyAction::Satisfy;
         run.ledger().fail(task, error.clone());
+        effects.note(run, || Fact::Failed {
+            task,
+            error: Box::new(error.clone()),
+        });
+        effects.failed.push(error.clone());
         if satisfied {
             run.ledger().set_unusual(task);
         }
@@ -204,7 +218,7 @@ impl Policy {
             let ended_by = Error::new(ErrorKind::TaskFailed, message)
                 .in_job(run.name())
                 .caused_by(error);
-            return self.cancel_run(run, ended_by, effects);
+            return self.stop_run(run, ended_by, Some(task), effects);
         }
         self.act(run, task, after.job_action, Some(error), effects);
     }
@@ -218,6 +232,9 @@ impl Policy {
         why: Returned,
         effects: &mut Effects,
     ) {
+        effects.note(run, || {
+            attempt_ended(task, attempt, AttemptEnd::Returned(why))
+        });
         let Some(entry) = self.entry(run) else { return };
         if why == Returned::NotBegun {
             return self.enqueue(run, task, effects);
@@ -287,6 +304,9 @@ impl Policy {
             Alarm::TimeLimit(rank, task, attempt) => self.with_run(rank, |policy, run| {
                 policy.time_out(run, task, attempt, effects);
             }),
+            Alarm::Stalled(rank, task, attempt) => self.with_run(rank, |policy, run| {
+                policy.look_for_stall(run, task, attempt, effects);
+            }),
             Alarm::Deadline(rank, task) => self.with_run(rank, |policy, run| {
                 policy.miss_deadline(run, task, effects);
             }),
@@ -343,7 +363,8 @@ impl Policy {
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
         self.timers.clear_all(delay);
-        self.timers.clear_all(lease.and_then(|lease| lease.timer));
+        self.timers
+            .clear_all(lease.into_iter().flat_map(|lease| lease.timers()));
         match lease {
             Some(_) => self.stop_attempt(run, task, attempt, None, effects),
             None => self.disband(run, task),

@@ -1,23 +1,40 @@
 //! Ending tasks and runs before their time.
 
+use super::settle::attempt_ended;
 use super::walk::Walk;
 use super::{Effects, Order, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::graph::node_of;
-use crate::model::{ELEMENT, Error, TaskId, TaskState};
+use crate::model::{AttemptEnd, ELEMENT, Error, TaskId, TaskState};
 use std::collections::HashSet;
 
 impl Policy {
     /// Cancels whatever of a run has not ended. Bodies that are running count as over at once.
     pub(crate) fn cancel_run(&mut self, run: &Run, cause: Error, effects: &mut Effects) {
+        self.stop_run(run, cause, None, effects);
+    }
+
+    /// As [`cancel_run`](Self::cancel_run), since `by` has failed, if one task's failure is the reason.
+    pub(super) fn stop_run(
+        &mut self,
+        run: &Run,
+        cause: Error,
+        by: Option<TaskId>,
+        effects: &mut Effects,
+    ) {
         self.quiesce(run, effects);
         if self.entry(run).is_none() {
             return;
         }
+        effects.note(run, || Fact::RunStopped {
+            why: Box::new(cause.clone()),
+            by,
+        });
         let mut walk = Walk::new(run);
         for node in 0..run.job().units.len() as u32 {
             walk.end(TaskId(node), TaskState::Cancelled, false);
         }
-        let ended = walk.counted();
+        let ended = walk.counted(effects);
         run.ledger().ended_by.get_or_insert(cause);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
@@ -106,8 +123,13 @@ impl Policy {
             .filter(|&task| run.ended_state(task).is_some())
             .collect();
         gangs.into_iter().for_each(|task| self.disband(run, task));
+        for (task, lease) in &ended {
+            effects.note(run, || {
+                attempt_ended(*task, lease.attempt, AttemptEnd::Cancelled)
+            });
+        }
         self.timers
-            .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
+            .clear_all(ended.into_iter().flat_map(|(_, lease)| lease.timers()));
         self.timers
             .clear_all(delayed.into_iter().map(|(_, timer)| timer));
         effects.changed |= !keys.is_empty();

@@ -1,8 +1,10 @@
 //! Shares of nodes, and who holds them.
 
+use super::places::Places;
 use super::placing::{Allocation, NodeKey, RunKey};
 use super::{Effects, Policy, Run};
 use crate::engine::Engine;
+use crate::engine::chronicle::Spot;
 use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
 use rustc_hash::FxHashMap;
@@ -14,7 +16,7 @@ pub(crate) struct Charge {
     engine: Arc<Engine>,
     run: Arc<Run>,
     number: u64,
-    node: NodeKey,
+    spot: Spot,
     gpus: Option<Arc<[u32]>>,
     /// Until it goes back.
     share: Option<Share>,
@@ -36,6 +38,7 @@ pub(super) struct Share {
 pub(super) struct Charges {
     out: FxHashMap<u64, Weak<Charge>>,
     made: u64,
+    places: Places,
 }
 
 impl Charges {
@@ -51,7 +54,7 @@ impl Charges {
             engine: run.engine().clone(),
             run: run.clone(),
             number: self.made,
-            node: share.node,
+            spot: self.places.take(share.node),
             gpus: (!gpus.is_empty()).then(|| gpus.into()),
             share: Some(share),
             task: AtomicU32::new(0),
@@ -75,10 +78,12 @@ impl Policy {
         &mut self,
         run: &Run,
         number: u64,
+        spot: Spot,
         share: Option<Share>,
         effects: &mut Effects,
     ) {
         self.charges.out.remove(&number);
+        self.charges.places.give_back(spot);
         if let Some(share) = share {
             self.placing.release(share.node, share.allocation);
             share
@@ -96,11 +101,16 @@ impl Charge {
     /// One slot more of the same node for the same run, if there is room for it.
     pub(crate) fn again(&self) -> Option<Arc<Charge>> {
         self.engine
-            .with(|policy, _| policy.charge_slot(self.node, &self.run))
+            .with(|policy, _| policy.charge_slot(self.spot.node, &self.run))
     }
 
     pub(crate) fn run(&self) -> &Arc<Run> {
         &self.run
+    }
+
+    /// Where its tasks run.
+    pub(crate) fn spot(&self) -> Spot {
+        self.spot
     }
 
     /// The GPUs that are held, by index, if any are.
@@ -142,8 +152,9 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let (number, share) = (self.number, self.share.take());
-        self.engine
-            .with(|policy, effects| policy.give_back_charge(&self.run, number, share, effects));
+        let (number, spot, share) = (self.number, self.spot, self.share.take());
+        self.engine.with(|policy, effects| {
+            policy.give_back_charge(&self.run, number, spot, share, effects)
+        });
     }
 }

@@ -5,7 +5,8 @@ use super::gang::Muster;
 use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
-use crate::model::TaskId;
+use crate::engine::chronicle::TaskSpan;
+use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
 use event_listener::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -66,8 +67,18 @@ pub(super) struct LeaseState {
     pub(super) started: Time,
     /// Of its time limit.
     pub(super) timer: Option<TimerKey>,
+    /// When it was last heard of, and the timer of its next being heard of.
+    pub(super) heard: Time,
+    pub(super) watch: Option<TimerKey>,
     /// Its output has been stored: only then can it have succeeded.
     pub(super) stored: bool,
+}
+
+impl LeaseState {
+    /// The timers that were set for it.
+    pub(super) fn timers(&self) -> impl Iterator<Item = TimerKey> + use<> {
+        self.timer.into_iter().chain(self.watch)
+    }
 }
 
 /// A run that has not ended.
@@ -85,6 +96,9 @@ pub(super) struct Entry {
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
+    /// While somebody listens: what lanes have run and the engine has settled, and what they start and is now ready.
+    pub(super) succeeded: Vec<TaskSpan>,
+    pub(super) readied: Vec<TaskSpan>,
     /// The current attempt of each task that an executor has been given one by one.
     pub(super) leased: FxHashMap<TaskId, LeaseState>,
     /// The instances of tasks that have several, from their being placed to the end of the attempt.
@@ -119,6 +133,8 @@ impl Entry {
             stale: false,
             opened: Vec::new(),
             reached: Vec::new(),
+            succeeded: Vec::new(),
+            readied: Vec::new(),
             leased: FxHashMap::default(),
             musters: FxHashMap::default(),
             delayed: FxHashMap::default(),
@@ -130,6 +146,21 @@ impl Entry {
             first_starts: FxHashMap::default(),
             timers: Vec::new(),
             watchers: FxHashMap::default(),
+        }
+    }
+
+    /// The tasks that an item makes ready, for those who listen.
+    fn heard(&self, item: Item) -> Option<TaskSpan> {
+        if !self.run.is_observed() {
+            return None;
+        }
+        match item.ready() {
+            Ready::Node(node) if self.run.job().is_array(node) => None,
+            Ready::Node(node) => Some(TaskId(node).into()),
+            Ready::Elements(numbers) => {
+                Some(TaskSpan::of(numbers.start | ELEMENT..numbers.end | ELEMENT))
+            }
+            Ready::Sources(_) => None,
         }
     }
 
@@ -178,6 +209,8 @@ impl Entry {
                 attempt,
                 started,
                 timer,
+                heard: started,
+                watch: None,
                 stored: false,
             },
         );
@@ -190,7 +223,7 @@ impl Entry {
 
     /// Every timer that was set for the run.
     pub(super) fn all_timers(&self) -> impl Iterator<Item = TimerKey> + '_ {
-        let leases = self.leased.values().filter_map(|lease| lease.timer);
+        let leases = self.leased.values().flat_map(|lease| lease.timers());
         leases
             .chain(self.delayed.values().copied())
             .chain(self.timers.iter().copied())
@@ -217,11 +250,22 @@ impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
             Ready::Node(node) if self.run.job().is_queued(node) => self.reached.push(node),
-            _ => self.ready.push_back(item),
+            _ => {
+                self.readied.extend(self.heard(item));
+                self.ready.push_back(item);
+            }
         }
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {
         self.opened.push(elements);
+    }
+
+    fn elements_succeeded(&mut self, elements: Range<u32>) {
+        if self.run.is_observed() {
+            self.succeeded.push(TaskSpan::of(
+                elements.start | ELEMENT..elements.end | ELEMENT,
+            ));
+        }
     }
 }

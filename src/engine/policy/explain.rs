@@ -32,10 +32,16 @@ impl Policy {
     fn explain_lease(&mut self, run: &Run, task: TaskId, effects: &Effects) -> Option<String> {
         let lease = self.entry(run)?.leased.get(&task).copied()?;
         let since = words(effects.now.saturating_sub(lease.started));
-        Some(format!(
-            "is running, attempt {}, for {since}",
-            lease.attempt
-        ))
+        let running = format!("is running, attempt {}, for {since}", lease.attempt);
+        let limit = run.job().settings_of(task).stalled_after;
+        let silent = effects.now.saturating_sub(lease.heard);
+        match limit.is_some_and(|limit| silent >= limit) {
+            true => Some(format!(
+                "{running}, and has said nothing for {}",
+                words(silent)
+            )),
+            false => Some(running),
+        }
     }
 
     /// A lane is in its body; or was in it last, if that failed and it is to be tried again.

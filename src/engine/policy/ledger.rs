@@ -1,6 +1,6 @@
 //! What became of a run's tasks, other than success.
 
-use crate::model::{Attempt, Error, TaskCounters, TaskId};
+use crate::model::{Attempt, AttemptEnd, Error, TaskCounters, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Counts and causes. Successes are the flow's.
@@ -59,6 +59,13 @@ impl Ledger {
             .into_values()
             .flatten()
             .collect()
+    }
+
+    /// How many attempts on record did not succeed.
+    pub(crate) fn unsuccessful_attempts(&self) -> u64 {
+        let attempts = self.attempts.values().flatten();
+        let failed = attempts.filter(|attempt| !matches!(attempt.end, AttemptEnd::Succeeded));
+        failed.count() as u64
     }
 
     pub(crate) fn attempts_of(&self, task: TaskId) -> Vec<Attempt> {

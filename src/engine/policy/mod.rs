@@ -13,12 +13,15 @@ mod explain;
 mod gang;
 mod ledger;
 mod limits;
+mod listen;
 mod node;
 mod order;
+mod places;
 mod placing;
 mod queue;
 mod refuse;
 mod settle;
+mod stall;
 mod take;
 mod timers;
 mod walk;
@@ -34,6 +37,7 @@ pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
 
+use super::chronicle::Fact;
 use super::{Effects, Item, Run};
 use crate::model::{Capacity, Result};
 use charge::Charges;
@@ -77,6 +81,8 @@ impl Policy {
         self.refuse_too_large(run.job(), offered)?;
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
+        run.observe(effects.hears_pool);
+        effects.note(run, || Fact::RunSubmitted(run.flow().job.clone()));
         self.queue_sources(run, effects);
         self.set_run_timers(run, effects);
         self.recall_less_urgent(run);
@@ -193,7 +199,8 @@ impl Policy {
             effects.unplaced.extend(self.placing.remove_run(group));
             self.limits.forget(group);
         }
-        entry.run.mark_ended();
+        entry.run.mark_ended(effects.now);
+        effects.note(run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
         effects.notify.extend(entry.watchers.into_values());

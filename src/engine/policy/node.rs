@@ -2,6 +2,7 @@
 
 use super::placing::NodeKey;
 use super::{Effects, Policy};
+use crate::engine::chronicle::{Fact, NodeSeen};
 use crate::model::{NodeSpec, Placement};
 use std::collections::BTreeMap;
 
@@ -10,22 +11,28 @@ use std::collections::BTreeMap;
 pub(super) struct Nodes(BTreeMap<NodeKey, Node>);
 
 struct Node {
-    labels: Vec<String>,
+    seen: NodeSeen,
     /// Workers that stand in for bodies that wait.
     stand_ins: u32,
 }
 
 impl Policy {
     /// Adds a node; says whether there are others.
-    pub(crate) fn join(&mut self, spec: NodeSpec) -> (NodeKey, bool) {
+    pub(crate) fn join(&mut self, spec: NodeSpec, effects: &mut Effects) -> (NodeKey, bool) {
         let key = self.placing.add_node(&spec.capacity);
-        let (labels, stand_ins) = (spec.labels, 0);
-        self.nodes.0.insert(key, Node { labels, stand_ins });
+        let (labels, slots) = (spec.labels, spec.capacity.slot_count());
+        let (seen, stand_ins) = (NodeSeen { labels, slots }, 0);
+        effects.note_node(|| Fact::NodeJoined {
+            node: key,
+            seen: Box::new(seen.clone()),
+        });
+        self.nodes.0.insert(key, Node { seen, stand_ins });
         (key, self.nodes.0.len() > 1)
     }
 
     /// What the node holds goes on until it is given back, on nobody's account.
     pub(crate) fn leave(&mut self, node: NodeKey, effects: &mut Effects) {
+        effects.note_node(|| Fact::NodeLeft(node));
         self.nodes.0.remove(&node);
         let parts = self.placing.remove_node(node);
         self.regroup_all(parts, effects);
@@ -36,6 +43,10 @@ impl Policy {
     /// The node has another number of slots now. What is in use beyond them is given back between tasks.
     pub(crate) fn resize(&mut self, node: NodeKey, slots: u32, effects: &mut Effects) {
         self.placing.resize_slots(node, slots);
+        if let Some(state) = self.nodes.0.get_mut(&node) {
+            state.seen.slots = slots;
+        }
+        effects.note_node(|| Fact::NodeResized { node, slots });
         self.recall_lanes();
         effects.wake = true;
     }
@@ -76,10 +87,17 @@ impl Policy {
 }
 
 impl Nodes {
+    pub(super) fn seen(&self) -> Vec<(NodeKey, NodeSeen)> {
+        let nodes = self.0.iter();
+        nodes.map(|(&key, node)| (key, node.seen.clone())).collect()
+    }
+
     /// What a node is called: by its labels, or by number.
     pub(super) fn name(&self, key: NodeKey) -> String {
         match self.0.get(&key) {
-            Some(node) if !node.labels.is_empty() => format!("`{}`", node.labels.join(" ")),
+            Some(node) if !node.seen.labels.is_empty() => {
+                format!("`{}`", node.seen.labels.join(" "))
+            }
             _ => key.to_string(),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Item, Policy, Run, RunRank};
+use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
@@ -53,7 +54,8 @@ impl Policy {
     pub(super) fn queue_sources(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         if run.job().queued == QueuedNodes::None {
-            return entry.ready.extend(run.flow().initial());
+            entry.ready.extend(run.flow().initial());
+            return note_sources(run, effects);
         }
         let sources = run.job().csr.sources.iter();
         for (at, &node) in (0..).zip(sources) {
@@ -62,6 +64,7 @@ impl Policy {
                 false => entry.ready.push_back(Item::sources(at..at + 1)),
             }
         }
+        note_sources(run, effects);
         self.queue_reached(run, effects);
     }
 
@@ -77,6 +80,14 @@ impl Policy {
         while let Some(entry) = self.entry(run) {
             let nodes = std::mem::take(&mut entry.reached);
             let opened = std::mem::take(&mut entry.opened);
+            let succeeded = std::mem::take(&mut entry.succeeded);
+            let readied = std::mem::take(&mut entry.readied);
+            for tasks in succeeded {
+                effects.note(run, || Fact::Succeeded(tasks));
+            }
+            for tasks in readied {
+                effects.note(run, || Fact::Ready { tasks, by: None });
+            }
             if nodes.is_empty() && opened.is_empty() {
                 return;
             }
@@ -118,6 +129,7 @@ impl Policy {
         // What was cancelled before it became ready has nothing to wait for.
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {
+            effects.note(run, || Fact::Postponed { task, until: start });
             self.ready_at(run, task, start, effects);
         }
     }
@@ -132,6 +144,10 @@ impl Policy {
         let Some((class, rank, group)) = self.rank(run, task) else {
             return;
         };
+        effects.note(run, || Fact::Ready {
+            tasks: TaskSpan::of(tasks.clone()),
+            by: None,
+        });
         self.placing.push(class, rank, group, tasks);
         if self.placing.holds_slots(class) {
             self.overtake(Position::before(rank));
@@ -188,6 +204,19 @@ impl Policy {
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }
+    }
+}
+
+/// Tasks that lanes start and that wait for nothing are ready from the start.
+fn note_sources(run: &Run, effects: &mut Effects) {
+    if !run.is_observed() {
+        return;
+    }
+    let job = run.job();
+    let sources = job.csr.sources.iter().map(|&node| TaskId(node));
+    let plain = sources.filter(|&TaskId(node)| !job.is_queued(node) && !job.is_array(node));
+    for tasks in TaskSpan::all(plain) {
+        effects.note(run, || Fact::Ready { tasks, by: None });
     }
 }
 

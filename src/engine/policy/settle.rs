@@ -5,6 +5,7 @@ use super::entry::LeaseState;
 use super::gang::PartEnd;
 use super::walk::Walk;
 use super::{Effects, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, DependencyAction, Returned, TaskId, TaskSettings, TaskState,
 };
@@ -80,7 +81,7 @@ impl Policy {
         if is_gang {
             self.stop_attempt(run, task, attempt, Some(instance), effects);
         }
-        self.timers.clear_all(lease.timer);
+        self.timers.clear_all(lease.timers());
         let started = Some(lease.started.saturating_sub(run.submitted()));
         match ended {
             Ended::Succeeded if lease.stored => self.succeed(run, task, &lease, effects),
@@ -96,7 +97,10 @@ impl Policy {
                 );
             }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
-            Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, false, effects),
+            Ended::Cancelled => {
+                effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Cancelled));
+                self.end_task(run, task, TaskState::Cancelled, false, effects);
+            }
             Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
         }
         self.come_to_rest(run, effects);
@@ -127,6 +131,8 @@ impl Policy {
     }
 
     fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {
+        let attempt = lease.attempt;
+        effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Succeeded));
         if lease.attempt > 1 {
             let since = |time: Duration| time.saturating_sub(run.submitted());
             let (started, ended) = (Some(since(lease.started)), since(effects.now));
@@ -214,7 +220,7 @@ impl Policy {
             walk.pass(entry);
             effects.wake |= !entry.ready.is_empty();
         }
-        let ended = walk.counted();
+        let ended = walk.counted(effects);
         self.recall_less_urgent(run);
         self.queue_reached(run, effects);
         self.notify_ended(run, effects);
@@ -253,6 +259,12 @@ impl Policy {
             .notify
             .extend(ended.iter().filter_map(|task| entry.watchers.remove(task)));
     }
+}
+
+/// The end of an attempt that was leased.
+pub(super) fn attempt_ended(task: TaskId, attempt: u32, end: AttemptEnd) -> Fact {
+    let end = Box::new(end);
+    Fact::AttemptEnded { task, attempt, end }
 }
 
 impl Policy {

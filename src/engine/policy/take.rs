@@ -7,6 +7,7 @@ use super::placing::{NodeKey, Part, Placed, Position, Room};
 use super::queue::Place;
 use super::timers::Alarm;
 use super::{Effects, Item, Policy, Run, RunRank};
+use crate::engine::chronicle::{Fact, Spot};
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
 use std::sync::Arc;
@@ -152,16 +153,23 @@ impl Policy {
         run: &Run,
         task: TaskId,
         part: Part,
+        spot: Spot,
         effects: &mut Effects,
     ) -> Option<u32> {
         let begun = self.entry(run)?.join(task, part)?;
-        let attempt = begun.or_else(|| self.begin(run, task, effects))?;
+        let attempt = begun.or_else(|| self.begin(run, task, spot, effects))?;
         self.entry(run)?.set_muster_attempt(task, attempt);
         Some(attempt)
     }
 
     /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile.
-    pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
+    pub(crate) fn begin(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        spot: Spot,
+        effects: &mut Effects,
+    ) -> Option<u32> {
         if run.is_disabled() {
             self.put_back(run, task, effects);
             return None;
@@ -179,7 +187,20 @@ impl Policy {
         if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now);
         }
-        Some(entry.lease(task, effects.now, timer))
+        let attempt = entry.lease(task, effects.now, timer);
+        let watch = self.watch_progress(run, task, attempt, effects.now, effects);
+        if let Some(lease) = self
+            .entry(run)
+            .and_then(|entry| entry.leased.get_mut(&task))
+        {
+            lease.watch = watch;
+        }
+        effects.note(run, || Fact::Started {
+            task,
+            attempt,
+            spot,
+        });
+        Some(attempt)
     }
 
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
@@ -208,6 +229,11 @@ impl Policy {
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
         let items = tasks.into_iter().map(Item::task).collect();
         self.give_back(run, items, effects);
+    }
+
+    /// How many of a run's attempts an executor has been given one by one.
+    pub(crate) fn leases_of(&mut self, run: &Run) -> u64 {
+        self.entry(run).map_or(0, |entry| entry.leased.len() as u64)
     }
 }
 

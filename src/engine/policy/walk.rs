@@ -1,7 +1,8 @@
 //! Ending tasks, and what can't run for it.
 
 use super::super::flow::Sink;
-use super::Run;
+use super::{Effects, Run};
+use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::graph::node_of;
 use crate::model::{TaskId, TaskState};
 use std::ops::Range;
@@ -13,6 +14,8 @@ pub(super) struct Walk<'a> {
     /// Nodes of which all has ended, and whether that satisfies those who need no value.
     over: Vec<(u32, bool)>,
     counted: Counted,
+    /// What was ended, for those who listen.
+    facts: Vec<Fact>,
 }
 
 /// What its dependents can no longer have.
@@ -37,30 +40,37 @@ impl<'a> Walk<'a> {
             lost: Vec::new(),
             over: Vec::new(),
             counted: Counted::default(),
+            facts: Vec::new(),
         }
     }
 
     /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
     pub(super) fn end(&mut self, task: TaskId, state: TaskState, satisfied: bool) {
+        self.end_for(task, state, satisfied, task);
+    }
+
+    /// As [`end`](Self::end), because of `by`.
+    fn end_for(&mut self, task: TaskId, state: TaskState, satisfied: bool, by: TaskId) {
         let Some((node, index)) = self.run.job().locate(task) else {
             return;
         };
         match self.run.job().array_of_node(node) {
-            None => self.end_node(node, state, satisfied),
+            None => self.end_node(node, state, satisfied, by),
             Some(array) => {
                 let all = 0..self.run.job().arrays[array].len;
                 let one = index..index + 1;
                 let elements = if task.is_element() { one } else { all };
-                self.end_elements(array, elements, state, satisfied);
+                self.end_elements(array, elements, state, satisfied, by);
             }
         }
     }
 
-    fn end_node(&mut self, node: u32, state: TaskState, satisfied: bool) {
+    fn end_node(&mut self, node: u32, state: TaskState, satisfied: bool, by: TaskId) {
         let word = self.run.flow().word(node);
         if word.is_pending() {
             word.end(state);
             self.counted.add(state, 1);
+            self.tell(TaskId(node).into(), state, by);
             self.lost.push(Lost::Node(node, satisfied));
             self.over.push((node, satisfied));
         }
@@ -73,6 +83,7 @@ impl<'a> Walk<'a> {
         elements: Range<u32>,
         state: TaskState,
         satisfied: bool,
+        by: TaskId,
     ) {
         let flow = self.run.flow();
         let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
@@ -82,7 +93,17 @@ impl<'a> Walk<'a> {
         let mut count = 0;
         for range in pending {
             flow.array(array).end(range.clone(), state);
-            count += range.end - range.start;
+            let first = TaskId::element(self.run.job().arrays[array].first + range.start);
+            let ended = range.end - range.start;
+            self.tell(
+                TaskSpan {
+                    first,
+                    count: ended,
+                },
+                state,
+                by,
+            );
+            count += ended;
             self.lost.push(Lost::Elements(array, range));
         }
         self.counted.add(state, count.into());
@@ -126,8 +147,10 @@ impl<'a> Walk<'a> {
                 Lost::Node(node, satisfied) => self.skip_successors(node, satisfied),
                 Lost::Elements(array, range) => {
                     let job = self.run.job();
+                    let by = TaskId::element(job.arrays[array].first + range.start);
                     job.arrays[array].each_to.iter().for_each(|&to| {
-                        self.end_elements(to as usize, range.clone(), TaskState::Skipped, false);
+                        let state = TaskState::Skipped;
+                        self.end_elements(to as usize, range.clone(), state, false, by);
                     });
                 }
             }
@@ -143,7 +166,7 @@ impl<'a> Walk<'a> {
         };
         let successors = job.csr.successors(node).iter().map(|&entry| node_of(entry));
         for next in successors.filter(|&next| !passes(next)) {
-            self.end(TaskId(next), TaskState::Skipped, false);
+            self.end_for(TaskId(next), TaskState::Skipped, false, TaskId(node));
         }
     }
 
@@ -155,11 +178,26 @@ impl<'a> Walk<'a> {
     }
 
     /// Enters what was ended in the ledger, and says how much.
-    pub(super) fn counted(self) -> u64 {
+    pub(super) fn counted(self, effects: &mut Effects) -> u64 {
+        let facts = self.facts.into_iter();
+        facts.for_each(|fact| effects.note(self.run, || fact));
         let mut ledger = self.run.ledger();
         ledger.skipped += self.counted.skipped;
         ledger.cancelled += self.counted.cancelled;
         self.counted.ended
+    }
+
+    /// Tells whoever listens. Of failures and successes it has been told with the attempts.
+    fn tell(&mut self, tasks: TaskSpan, state: TaskState, by: TaskId) {
+        match (state, self.facts.last_mut()) {
+            _ if !self.run.is_observed() => (),
+            (TaskState::Cancelled, Some(Fact::Cancelled(last))) if last.is_before(tasks) => {
+                last.count += tasks.count;
+            }
+            (TaskState::Cancelled, _) => self.facts.push(Fact::Cancelled(tasks)),
+            (TaskState::Skipped, _) => self.facts.push(Fact::Skipped { tasks, by }),
+            _ => (),
+        }
     }
 }
 

@@ -32,6 +32,7 @@ pub struct TaskSettings {
     pub(crate) priority: Option<i32>,
     pub(crate) resources: Option<Resources>,
     pub(crate) max_parallel: Option<u32>,
+    pub(crate) stalled_after: Option<Duration>,
     pub(crate) max_recoveries: Option<u32>,
     pub(crate) exit_conditions: Option<ExitConditions>,
 }
@@ -114,6 +115,14 @@ impl TaskSettings {
         self
     }
 
+    /// An attempt of which nothing is heard for so long is told of as [stalled](crate::EventKind::AttemptStalled), and
+    /// [`Run::explain`](crate::Run::explain) says so. It runs on; a [time limit](Self::time_limit) would end it. What is
+    /// heard is [`Context::report_progress`](crate::Context::report_progress). Default: never.
+    pub fn stalled_after(mut self, silence: Duration) -> Self {
+        self.stalled_after = Some(silence);
+        self
+    }
+
     /// How often the task may lose its node, or worker process, and be run again; one more loss, and it counts as the
     /// cause and fails. After its second loss it runs alone on its node, so that others aren't lost with it. Default 5.
     pub fn max_recoveries(mut self, recoveries: u32) -> Self {
@@ -141,6 +150,7 @@ impl TaskSettings {
             priority: self.priority.or(defaults.priority),
             resources: self.resources.or_else(|| defaults.resources.clone()),
             max_parallel: self.max_parallel.or(defaults.max_parallel),
+            stalled_after: self.stalled_after.or(defaults.stalled_after),
             max_recoveries: self.max_recoveries.or(defaults.max_recoveries),
             exit_conditions: self
                 .exit_conditions
@@ -156,6 +166,7 @@ impl TaskSettings {
             && self.start_after.is_none()
             && self.deadline.is_none()
             && self.max_parallel.is_none()
+            && self.stalled_after.is_none()
             && !self.acts_on_success()
     }
 

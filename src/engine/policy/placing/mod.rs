@@ -63,6 +63,13 @@ pub(crate) struct ClassId(u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NodeKey(u32);
 
+impl NodeKey {
+    /// In the order of joining, from 0.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A run, or a part of one that has a limit of its own, such as an array. The number means nothing here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RunKey(pub(crate) u32);
