@@ -65,3 +65,22 @@ pub use work::{Commanded, command};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The pages of the guide, whose blocks are tests.
+#[cfg(all(doctest, feature = "thread", feature = "testing"))]
+mod guide {
+    #[doc = include_str!("../docs/guide/first-job.md")]
+    struct FirstJob;
+    #[doc = include_str!("../docs/guide/values.md")]
+    struct Values;
+    #[doc = include_str!("../docs/guide/arrays.md")]
+    struct Arrays;
+    #[doc = include_str!("../docs/guide/failures.md")]
+    struct Failures;
+    #[doc = include_str!("../docs/guide/testing.md")]
+    struct Testing;
+    #[doc = include_str!("../docs/guide/from-rayon.md")]
+    struct FromRayon;
+    #[doc = include_str!("../docs/guide/from-dask.md")]
+    struct FromDask;
+}
