@@ -74,6 +74,8 @@ pub enum ErrorKind {
     OutputFreed,
     /// The handle belongs to another job, or the index is not in the array.
     UnknownTask,
+    /// What was asked for can't be done with a task that stands, or ended, as this one did.
+    InvalidState,
     /// Two functions of one name and version in a registry.
     DuplicateFunction,
     /// The executor itself failed.
