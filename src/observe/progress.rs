@@ -152,12 +152,11 @@ pub(super) mod tests {
     /// A run of a thousand tasks that is part of its way.
     pub(crate) fn midway() -> Progress {
         let tasks = Counts {
-            disabled: false,
             total: 1000,
             succeeded: 400,
             failed: 3,
             skipped: 7,
-            cancelled: 0,
+            ..Counts::default()
         };
         let array = ArrayProgress {
             name: "score".into(),

@@ -148,7 +148,7 @@ fn until(
     enough: impl Fn(&EventKind) -> bool,
 ) -> Vec<Event> {
     let pool = pool(1);
-    let mut listener = pool.events().blocking();
+    let listener = pool.events().blocking();
     let mut job = Job::new("talking");
     let task = job.task("body", (), body);
     job.configure(task, settings);
