@@ -19,6 +19,8 @@ mod model;
 mod observe;
 mod pool;
 mod run;
+#[cfg(feature = "scoring")]
+pub mod scoring;
 mod sync;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -53,6 +53,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A setting is out of its range.
     InvalidSetting,
+    /// What should be read is not there, or not what it was said to be.
+    InvalidInput,
     /// A task failed: its body returned an error or panicked.
     TaskFailed,
     /// A task, or its job, had a time limit or deadline and did not end in time.

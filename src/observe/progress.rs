@@ -152,11 +152,15 @@ pub(super) mod tests {
     /// A run of a thousand tasks that is part of its way.
     pub(crate) fn midway() -> Progress {
         let tasks = Counts {
+            disabled: false,
+            waiting: 0,
+            ready: 586,
+            running: 4,
             total: 1000,
             succeeded: 400,
             failed: 3,
             skipped: 7,
-            ..Counts::default()
+            cancelled: 0,
         };
         let array = ArrayProgress {
             name: "score".into(),
