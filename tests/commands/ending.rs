@@ -2,7 +2,9 @@
 
 use crate::watchdog::within_30s;
 use crate::yard::{Yard, alone, chatter, ending, failure, open_files, processes_with};
-use batchyard::{Close, Command, CommandSettings, Ending, ErrorKind, Job, Stragglers, Task, TaskState};
+use batchyard::{
+    Close, Command, CommandSettings, Ending, ErrorKind, Job, Stragglers, Task, TaskState,
+};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
