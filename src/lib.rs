@@ -11,6 +11,8 @@
 
 #[cfg(all(feature = "command", target_os = "linux"))]
 mod agent;
+#[cfg(feature = "data")]
+mod data;
 mod engine;
 pub mod executor;
 mod graph;
@@ -42,7 +44,8 @@ pub use model::{
 #[cfg(feature = "command")]
 pub use model::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
+    Usage,
 };
 pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,

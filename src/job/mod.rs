@@ -3,7 +3,10 @@
 mod build;
 #[cfg(feature = "command")]
 mod command;
+#[cfg(feature = "data")]
+mod described;
 mod distinct;
+mod find;
 mod freeze;
 mod frozen;
 mod loose;
@@ -15,6 +18,8 @@ pub use build::Job;
 pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
+#[cfg(feature = "data")]
+pub(crate) use described::{Described, DescribedNode};
 pub(crate) use frozen::{ArrayPart, Frozen};
 pub(crate) use loose::LooseEdge;
 pub(crate) use rules::Rules;

@@ -39,7 +39,17 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
     fn function(&self) -> Option<&'static dyn AnyFunction> {
         None
     }
+
+    /// The command that it is, with the parameters that are filled in, if it was given as such.
+    #[cfg(feature = "command")]
+    #[doc(hidden)]
+    fn command(&self) -> Option<Commands<'_>> {
+        None
+    }
 }
+
+#[cfg(feature = "command")]
+type Commands<'a> = (&'a crate::model::Command, Option<&'a crate::model::Sweep>);
 
 /// What starting a body gave.
 #[doc(hidden)]

@@ -26,7 +26,7 @@ pub use output::{Output, OutputOf};
 
 pub(crate) use call::{Call, Host, Instance, LanePass, Launcher};
 #[cfg(feature = "command")]
-pub(crate) use command::{Launched, Live, LiveStreams};
+pub(crate) use command::{Launched, Live, LiveStreams, Swept};
 pub(crate) use context::Locals;
 pub(crate) use inputs::{Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
