@@ -80,6 +80,9 @@ mod guide {
     struct Arrays;
     #[doc = include_str!("../docs/guide/failures.md")]
     struct Failures;
+    #[cfg(all(feature = "data", target_os = "linux"))]
+    #[doc = include_str!("../docs/guide/job-files.md")]
+    struct JobFiles;
     #[doc = include_str!("../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../docs/guide/from-rayon.md")]
