@@ -16,7 +16,7 @@ use std::path::Path;
 /// A program to run, with its arguments and files; or a script for /bin/sh.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Command")]
+#[schemars(rename = "Command", extend("oneOf" = [{ "required": ["program"] }, { "required": ["shell"] }]))]
 pub(super) struct CommandForm {
     /// A name that is looked for in the command's PATH, or a path. This or `shell` is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub(super) struct CommandForm {
 /// A file for the working directory.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "File")]
+#[schemars(rename = "File", extend("oneOf" = [{ "required": ["path"] }, { "required": ["text"] }]))]
 struct FileForm {
     /// Its name in the working directory; it must not lead out.
     name: String,

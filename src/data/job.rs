@@ -265,7 +265,7 @@ pub(super) fn schema() -> String {
     format!("{schema:#}\n", schema = schema.as_value())
 }
 
-/// Turns what is written for rustdoc into what people read: links into their texts.
+/// Turns what is written for rustdoc into what is read in an editor.
 struct PlainWords;
 
 impl Transform for PlainWords {
@@ -277,8 +277,10 @@ impl Transform for PlainWords {
     }
 }
 
-/// `[text](target)` and `[text]` become `text`.
+/// The first paragraph, on one line; `[text](target)` and `[text]` in it become `text`.
 fn plain(text: &str) -> String {
+    let text = text.split("\n\n").next().unwrap_or_default();
+    let text = text.replace('\n', " ");
     let mut plain = String::with_capacity(text.len());
     let mut pieces = text.split('[');
     plain.extend(pieces.next());

@@ -73,10 +73,11 @@ impl<F: Shorten> JsonSchema for Short<F> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (whole, short) = (
-            generator.subschema_for::<F>(),
-            F::Written::json_schema(generator),
-        );
+        let whole = generator.subschema_for::<F>();
+        let mut short = F::Written::json_schema(generator);
+        if short.get("type").is_some_and(|kind| kind == "array") {
+            short.insert("minItems".into(), 1.into());
+        }
         json_schema!({ "anyOf": [short, whole] })
     }
 }

@@ -26,6 +26,7 @@ pub(super) struct RangeForm {
     start: i64,
     end: i64,
     /// Not 0; a negative one goes down.
+    #[schemars(extend("not" = { "const": 0 }))]
     #[serde(default = "one", skip_serializing_if = "is_one")]
     step: i64,
 }

@@ -2,7 +2,7 @@
 
 use crate::with;
 use batchyard::petgraph::visit::{EdgeRef, IntoEdgeReferences};
-use batchyard::{CommandOutput, ErrorKind, Job, TaskId};
+use batchyard::{CommandOutput, ErrorKind, Job};
 
 const WHOLE: &str = r#"
 version = 1
@@ -122,8 +122,8 @@ fn json_and_toml_say_the_same() {
 #[test]
 fn dependencies_are_found_by_name_wherever_they_stand() {
     let job = Job::from_toml(WHOLE).unwrap();
-    let edges = job
-        .graph()
+    let graph = job.graph();
+    let edges = graph
         .edge_references()
         .map(|edge| (edge.source().index(), edge.target().index()));
     let ids = |before: &str, after: &str| (id(&job, before), id(&job, after));
@@ -144,7 +144,8 @@ fn id(job: &Job, name: &str) -> usize {
         job.find_array::<CommandOutput>(name)
             .map(|array| array.id())
     })
-    .unwrap().number() as usize
+    .unwrap()
+    .number() as usize
 }
 
 #[test]

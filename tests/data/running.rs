@@ -23,7 +23,8 @@ fn each_combination_of_a_sweep_runs_with_its_own_texts() {
     )
     .unwrap();
     let sweep = job.find_array::<CommandOutput>("s").unwrap();
-    let run = pool(&directory).submit(job).unwrap();
+    let pool = pool(&directory);
+    let run = pool.submit(job).unwrap();
     let mut texts = Vec::new();
     for index in 0..sweep.len() {
         let output = run.output(sweep.at(index)).wait().unwrap();
@@ -74,7 +75,8 @@ fn what_a_document_says_of_failures_is_done() {
     .unwrap();
     let tasks = ["three", "four", "satisfied", "skipped", "tidy", "again"];
     let handles = tasks.map(|name| job.find::<CommandOutput>(name).unwrap());
-    let run = pool(&directory).submit(job).unwrap();
+    let pool = pool(&directory);
+    let run = pool.submit(job).unwrap();
     let _ = run.ended().wait();
     let states = handles.map(|task| run.state(task).unwrap());
     use TaskState::{Failed, Skipped, Succeeded};
@@ -101,7 +103,8 @@ fn secrets_come_from_the_environment() {
     .unwrap();
     assert!(!job.to_json().unwrap().contains("\"batchyard\""));
     let task = job.find::<CommandOutput>("t").unwrap();
-    let run = pool(&directory).submit(job).unwrap();
+    let pool = pool(&directory);
+    let run = pool.submit(job).unwrap();
     let output = run.output(&task).wait().unwrap();
     assert_eq!(output.stdout().text().unwrap(), "batchyard");
 }

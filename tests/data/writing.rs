@@ -3,7 +3,6 @@
 use batchyard::{
     Command, CommandSettings, ErrorKind, FileSource, Job, Sweep, Task, TaskSettings, command,
 };
-use std::ffi::OsStr;
 
 fn unwritten(job: &Job) -> String {
     let error = job.to_json().unwrap_err();
@@ -119,7 +118,9 @@ fn a_dependency_without_a_name_is_refused() {
 }
 
 #[test]
+#[cfg(unix)]
 fn what_is_no_text_is_refused() {
+    use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let bytes = OsStr::from_bytes(b"\xff");
     let commands = [
