@@ -46,6 +46,8 @@ pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,
     RunName, RunSnapshot, Snapshot, Story, Summary, TaskStates, Update,
 };
+#[cfg(feature = "timeline")]
+pub use observe::{AttemptOutcome, AttemptTimes, Drawing, Recording, Timeline};
 #[cfg(feature = "progress")]
 pub use observe::{ProgressView, ShownProgress};
 pub use petgraph;

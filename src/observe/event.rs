@@ -258,6 +258,13 @@ impl EventKind {
     }
 }
 
+impl RunId {
+    #[cfg(feature = "timeline")]
+    pub(super) fn of(run: &crate::engine::Run) -> Self {
+        RunId(run.seq())
+    }
+}
+
 impl RunName {
     /// The run's number in its pool.
     pub fn id(&self) -> RunId {
