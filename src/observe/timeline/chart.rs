@@ -168,12 +168,12 @@ impl fmt::Display for Gantt<'_> {
         let rows = self.rows.len() as f64 * ROW;
         begin(f, rows + AXIS, "attempts over time")?;
         self.draw_rows(f)?;
+        draw_axis(f, self.timeline, rows)?;
         match self.in_shares() {
             true => self.draw_shares(f)?,
             false => self.draw_bars(f)?,
         }
-        draw_axis(f, self.timeline, rows)?;
-        f.write_str("</svg>\n")
+        f.write_str("</g></svg>\n")
     }
 }
 
@@ -212,6 +212,7 @@ impl fmt::Display for Utilisation<'_> {
                 y + 4.0
             )?;
         }
+        draw_axis(f, self.0, CURVE + 8.0)?;
         let step = WIDTH / POINTS as f64;
         let mut line = String::new();
         for (at, &busy) in self.busy().iter().enumerate() {
@@ -229,8 +230,7 @@ impl fmt::Display for Utilisation<'_> {
              <path class=\"curve\" d=\"M{}\"/>",
             &line[1..]
         )?;
-        draw_axis(f, self.0, CURVE + 8.0)?;
-        f.write_str("</svg>\n")
+        f.write_str("</g></svg>\n")
     }
 }
 
@@ -276,7 +276,7 @@ fn begin(f: &mut fmt::Formatter<'_>, height: f64, title: &str) -> fmt::Result {
     )
 }
 
-/// Closes what [`begin`] opened.
+/// Lines and times, under what is drawn next.
 fn draw_axis(f: &mut fmt::Formatter<'_>, timeline: &Timeline, y: f64) -> fmt::Result {
     let (span, text) = (timeline.span(), y + 18.0);
     for tenth in (0..=10).step_by(2) {
@@ -289,7 +289,7 @@ fn draw_axis(f: &mut fmt::Formatter<'_>, timeline: &Timeline, y: f64) -> fmt::Re
             y + 4.0
         )?;
     }
-    f.write_str("</g>")
+    Ok(())
 }
 
 fn label(timeline: &Timeline, slots: &[(NodeId, u32)]) -> String {

@@ -29,8 +29,8 @@ impl fmt::Display for Page<'_> {
         self.write_failures(f)?;
         self.write_gantt(f)?;
         self.write_utilisation(f)?;
-        self.write_slowest(f)?;
         self.write_graph(f)?;
+        self.write_slowest(f)?;
         f.write_str("</body></html>\n")
     }
 }
