@@ -14,11 +14,17 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+/// Tasks can end faster than anybody writes it down.
+const CAPACITY: usize = 1 << 22;
+
 /// Records when the attempts of a pool's runs start and end, from the moment it is made until it is dropped: see
 /// [`Pool::record_timelines`].
 ///
 /// Of each run the first two million attempts are kept, at about a hundred bytes each, until it is
-/// [forgotten](Recording::forget); those after it are counted.
+/// [forgotten](Recording::forget); those after them are counted.
+///
+/// Up to four million events wait for the thread that reads them; when there are more, what they told is
+/// [lost](Timeline::lost_events).
 #[must_use = "what happens is recorded for as long as this is held"]
 pub struct Recording {
     engine: Weak<Engine>,
@@ -53,7 +59,7 @@ impl Pool {
     /// # Ok::<(), batchyard::BoxError>(())
     /// ```
     pub fn record_timelines(&self) -> Recording {
-        Recording::new(self.events())
+        Recording::new(self.events().capacity(CAPACITY))
     }
 }
 
