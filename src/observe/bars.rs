@@ -220,12 +220,32 @@ impl fmt::Debug for ShownProgress {
 mod tests {
     use super::*;
     use crate::observe::progress::tests::midway;
+    use indicatif::InMemoryTerm;
 
     #[test]
     fn behind_the_bar_of_a_job_stand_rate_failures_retries_and_time_left() {
         assert_eq!(
             message(&midway()),
             "5.00 tasks/s, 3 failed, 7 skipped, 2 retried, 1 min 58 s left"
+        );
+    }
+
+    #[test]
+    fn a_terminal_shows_a_bar_for_the_job_and_one_for_each_array() {
+        let terminal = InMemoryTerm::new(10, 100);
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let bars = Bars::new(&midway(), target);
+        bars.update(&midway());
+        bars.finish();
+        let drawn = terminal.contents();
+        let lines: Vec<_> = drawn.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "digits               █████████░░░░░░░░░░░░░░░ 410/1000 5.00 tasks/s, 3 failed, 7 skipped, 2 retried,",
+                "  score              █████████░░░░░░░░░░░░░░░ 410/1000 3 failed, 7 skipped",
+            ],
+            "{drawn}"
         );
     }
 

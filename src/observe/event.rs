@@ -169,6 +169,10 @@ pub enum EventKind {
         #[serde(serialize_with = "text")]
         error: Error,
     },
+    /// Nothing more of a run starts until it is enabled: see [`Run::disable`](crate::Run::disable).
+    RunDisabled,
+    /// A run that was disabled goes on.
+    RunEnabled,
     /// Every task of a run has ended.
     RunEnded {
         /// Why it has not succeeded, if it has not.
@@ -236,6 +240,8 @@ impl EventKind {
             | EventKind::TaskFailed { task, .. } => Some(task),
             EventKind::RunSubmitted { .. }
             | EventKind::RunStopped { .. }
+            | EventKind::RunDisabled
+            | EventKind::RunEnabled
             | EventKind::RunEnded { .. }
             | EventKind::NodeJoined { .. }
             | EventKind::NodeResized { .. }
@@ -348,6 +354,8 @@ impl From<Fact> for EventKind {
                 silent,
             },
             Fact::RunStopped { why, .. } => EventKind::RunStopped { error: *why },
+            Fact::RunDisabled => EventKind::RunDisabled,
+            Fact::RunEnabled => EventKind::RunEnabled,
             Fact::RunEnded(error) => EventKind::RunEnded {
                 error: error.map(|error| *error),
             },

@@ -13,19 +13,22 @@
 mod bits;
 mod item;
 mod lane;
+mod passed;
 mod shift;
 mod witness;
 mod word;
 
 use bits::Bits;
+use passed::PassedEdges;
 use word::Word;
 
+pub(crate) use bits::ranges;
 pub(crate) use item::{Item, Ready};
-pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use lane::{Lane, LaneShared, Settled, Supervisor};
 pub(crate) use witness::Witness;
 
-use crate::graph::{SOLE, Successors};
-use crate::job::{ArrayPart, Frozen};
+use crate::graph::{SOLE, Successors, node_of};
+use crate::job::{ArrayPart, Frozen, LooseEdge};
 use crate::model::{TaskId, TaskState};
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Gate, read, write};
@@ -42,6 +45,7 @@ pub(crate) struct Flow {
     arrays: Box<[ArrayFlow]>,
     /// Tasks that have not ended, less what lanes have not yet reported.
     unfinished: AtomicU64,
+    pub(crate) passed: PassedEdges,
     crew: RwLock<Vec<Arc<LaneShared>>>,
 }
 
@@ -51,10 +55,10 @@ pub(crate) struct ArrayFlow {
     grain: AtomicU32,
     /// Elements that have not ended.
     left: AtomicU32,
+    /// Its node has become ready, and the elements have been told. That happens once, whatever is queued meanwhile.
+    opened: AtomicBool,
     /// The end of some element keeps what depends on the whole array from running.
     blocks: AtomicBool,
-    /// What all elements read is kept for some body that may go on although its attempt is over.
-    keeps_inputs: AtomicBool,
     /// The engine ended some elements: lanes must look before they run one.
     touched: AtomicBool,
     /// Somebody waits for the array, or for an element of it.
@@ -63,6 +67,9 @@ pub(crate) struct ArrayFlow {
     ended: Bits,
     failed: OnceLock<Bits>,
     skipped: OnceLock<Bits>,
+    /// Elements that have not ended any more: they are to run again, and only the policy starts them. Lanes take them for
+    /// ended.
+    reactivated: OnceLock<Bits>,
     /// What each element still waits for, if it waits for more than one thing.
     conditions: Option<Box<[AtomicU32]>>,
 }
@@ -116,6 +123,7 @@ impl Flow {
             words: job.take_counts().into_iter().map(Word::new).collect(),
             arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
             unfinished: AtomicU64::new(job.tasks),
+            passed: PassedEdges::default(),
             crew: RwLock::default(),
             job,
         }
@@ -137,7 +145,26 @@ impl Flow {
 
     /// A node has succeeded: what that makes ready goes to `sink`.
     pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
-        self.nodes().fire(node, sink);
+        match self.passed.is_empty() {
+            true => self.nodes().fire(node, sink),
+            false => self.fire_again(node, sink),
+        }
+    }
+
+    /// As well, but it may have ended before, without success, and some of its dependents no longer wait for it.
+    fn fire_again(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
+        for &entry in self.job.csr.successors(node) {
+            let next = node_of(entry);
+            if !self.passed.has(node, next) && self.arrives(next) {
+                sink.node(next);
+            }
+        }
+    }
+
+    /// A node waits for one thing less. Returns whether that was the last.
+    fn arrives(&self, node: u32) -> bool {
+        let sole = self.job.csr.in_degrees[node as usize] == 1;
+        sole || self.word(node).arrive()
     }
 
     /// The nodes, for those who settle one after another.
@@ -152,9 +179,12 @@ impl Flow {
     /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
     /// array is done with it, which is so for one without elements.
     pub(crate) fn open(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
+        if self.arrays[array].opened.swap(true, Ordering::AcqRel) {
+            return false;
+        }
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
-        part.len == 0 && self.word(part.node).is_pending()
+        part.len == 0 && self.word(part.node).ended().is_none()
     }
 
     /// One condition of each of these elements is met.
@@ -183,10 +213,16 @@ impl Flow {
     fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut (impl Sink + ?Sized)) {
         let part = &self.job.arrays[array];
         let numbers = part.first + elements.start..part.first + elements.end;
-        match numbers.is_empty() {
-            true => (),
-            false if part.queued => sink.queue_elements(numbers),
-            false => sink.ready(Item::elements(numbers)),
+        match self.arrays[array].reactivated.get() {
+            _ if numbers.is_empty() => (),
+            _ if part.queued => sink.queue_elements(numbers),
+            Some(reactivated) => {
+                let of_policy = |number| reactivated.get(number - part.first);
+                ranges(numbers.clone(), of_policy).for_each(|range| sink.queue_elements(range));
+                let others = ranges(numbers, |number| !of_policy(number));
+                others.for_each(|range| sink.ready(Item::elements(range)));
+            }
+            None => sink.ready(Item::elements(numbers)),
         }
     }
 
@@ -206,13 +242,12 @@ impl Flow {
         count > 0 && state.have_ended(count)
     }
 
-    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so, and
-    /// what it wanted as a whole can be let go.
+    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so.
     pub(crate) fn array_ended(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
         let node = self.job.arrays[array].node;
         let (word, blocks) = (self.word(node), self.arrays[array].blocks());
         // The engine ends the word before it counts the element that failed.
-        let succeeded = word.is_pending();
+        let succeeded = word.ended().is_none();
         if succeeded {
             word.succeed();
         }
@@ -220,15 +255,15 @@ impl Flow {
             true => self.fire(node, sink),
             false => self.pass(node, !blocks, sink),
         }
-        succeeded && !self.arrays[array].keeps_inputs.load(Ordering::Relaxed)
+        succeeded
     }
 
     /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`.
     pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut (impl Sink + ?Sized)) {
         let passed = self.job.loose_from(node).iter();
-        for edge in passed.filter(|edge| edge.passes(satisfied)) {
-            let sole = self.job.csr.in_degrees[edge.to as usize] == 1;
-            if sole || self.word(edge.to).arrive() {
+        let is_new = |edge: &&LooseEdge| !self.passed.has(node, edge.to);
+        for edge in passed.filter(|edge| edge.passes(satisfied)).filter(is_new) {
+            if self.arrives(edge.to) {
                 sink.node(edge.to);
             }
         }
@@ -237,6 +272,42 @@ impl Flow {
     /// Tasks have ended and are reported. Returns whether none is left.
     pub(crate) fn report(&self, ended: u64) -> bool {
         ended > 0 && self.unfinished.fetch_sub(ended, Ordering::AcqRel) == ended
+    }
+
+    /// Tasks that had ended have not ended any more.
+    pub(crate) fn resume(&self, tasks: u64) {
+        self.unfinished.fetch_add(tasks, Ordering::AcqRel);
+    }
+
+    /// Whether every task has ended and been reported.
+    pub(crate) fn is_through(&self) -> bool {
+        self.unfinished.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a lane may settle the task: it has not ended, and was not reactivated.
+    pub(crate) fn is_for_lanes(&self, task: TaskId) -> bool {
+        match self.element(task) {
+            Some((array, index)) => !array.ended.get(index),
+            None => self.single(task).is_some_and(Word::is_pending),
+        }
+    }
+
+    /// Whether the task is to run again, after it had ended without success.
+    pub(crate) fn is_reactivated(&self, task: TaskId) -> bool {
+        match self.element(task) {
+            Some((array, index)) => array.is_reactivated(index),
+            None => self.single(task).is_some_and(Word::is_reactivated),
+        }
+    }
+
+    fn single(&self, node: TaskId) -> Option<&Word> {
+        self.words.get(node.0 as usize)
+    }
+
+    fn element(&self, task: TaskId) -> Option<(&ArrayFlow, u32)> {
+        let number = Some(task).filter(|task| task.is_element())?.number();
+        let array = self.job.array_of_element(number)?;
+        Some((&self.arrays[array], number - self.job.arrays[array].first))
     }
 
     /// Takes over what lanes have not reported, and reports it, while nobody counts: see [`unfinished`](Self::unfinished).
@@ -266,11 +337,14 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// The tasks whose bodies lanes are in, or were in last. While lanes go on, others may be among them.
-    pub(crate) fn at_lanes(&self) -> Vec<TaskId> {
-        read(&self.crew)
+    /// Lanes, and the tasks whose bodies they are in, or were in last. While lanes go on, others may be among them.
+    pub(crate) fn at_lanes(&self) -> Vec<(usize, TaskId)> {
+        let crew = read(&self.crew);
+        let bodies = crew
             .iter()
-            .filter_map(|lane| lane.body())
+            .map(|lane| (lane.turnstile().number(), lane.body()));
+        bodies
+            .filter_map(|(lane, body)| Some((lane, body?)))
             .collect()
     }
 
@@ -285,19 +359,19 @@ impl Flow {
     }
 
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
-    /// Returns the arrays which that completed, and whether no task is left. The caller holds the engine's lock; the gate
-    /// stays shut until it gives the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<usize>, bool) {
+    /// Returns what was settled, and whether no task is left. The caller holds the engine's lock; the gate stays shut until
+    /// it gives the lock up.
+    pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<Settled>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
             crew.iter().map(|lane| lane.turnstile())
         });
-        let completed = crew
+        let settled = crew
             .iter()
             .filter_map(|lane| lane.settle(self, sink))
             .collect();
-        (completed, self.report_of(crew.iter().map(|lane| &**lane)))
+        (settled, self.report_of(crew.iter().map(|lane| &**lane)))
     }
 }
 
@@ -307,14 +381,15 @@ impl ArrayFlow {
         ArrayFlow {
             grain: AtomicU32::new(1),
             left: AtomicU32::new(part.len),
+            opened: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
-            keeps_inputs: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             succeeded: Bits::new(part.len),
             ended: Bits::new(part.len),
             failed: OnceLock::new(),
             skipped: OnceLock::new(),
+            reactivated: OnceLock::new(),
             conditions: (part.conditions > 1).then(|| conditions(part.conditions)),
         }
     }
@@ -332,16 +407,23 @@ impl ArrayFlow {
         self.watched.store(true, Ordering::Relaxed);
     }
 
-    /// The elements in `range` that have not ended.
+    /// The elements in `range` that lanes may run.
     pub(crate) fn pending(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
         self.ended.unset(range)
+    }
+
+    /// The elements in `range` that have not ended.
+    pub(crate) fn unfinished(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
+        ranges(range, |index| {
+            !self.ended.get(index) || self.is_reactivated(index)
+        })
     }
 
     /// How an element ended, if it has.
     pub(crate) fn state(&self, index: u32) -> Option<TaskState> {
         let among = |bits: &OnceLock<Bits>| bits.get().is_some_and(|bits| bits.get(index));
         match () {
-            () if !self.ended.get(index) => None,
+            () if !self.ended.get(index) || self.is_reactivated(index) => None,
             () if self.succeeded.get(index) => Some(TaskState::Succeeded),
             () if among(&self.failed) => Some(TaskState::Failed),
             () if among(&self.skipped) => Some(TaskState::Skipped),
@@ -354,14 +436,15 @@ impl ArrayFlow {
         let count = |bits: &OnceLock<Bits>| bits.get().map_or(0, Bits::count);
         let (succeeded, failed) = (self.succeeded.count(), count(&self.failed));
         let skipped = count(&self.skipped);
-        let others = succeeded + failed + skipped;
+        let others = succeeded + failed + skipped + count(&self.reactivated);
         let cancelled = self.ended.count().saturating_sub(others);
         [succeeded, failed, skipped, cancelled]
     }
 
-    pub(crate) fn succeed(&self, elements: Range<u32>) {
+    fn succeed(&self, elements: Range<u32>) {
         self.succeeded.set(elements.clone());
-        self.ended.set(elements);
+        self.ended.set(elements.clone());
+        self.no_longer_reactivated(elements);
     }
 
     /// So many more elements have ended, and been written down. Returns whether none is left.
@@ -369,13 +452,24 @@ impl ArrayFlow {
         self.left.fetch_sub(count, Ordering::AcqRel) == count
     }
 
-    pub(crate) fn keep_inputs(&self) {
-        self.keeps_inputs.store(true, Ordering::Relaxed);
+    /// Whether all elements have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether its node has become ready once.
+    pub(crate) fn was_opened(&self) -> bool {
+        self.opened.load(Ordering::Acquire)
     }
 
     /// Whether the end of some element keeps what depends on the whole array from running.
     pub(crate) fn blocks(&self) -> bool {
         self.blocks.load(Ordering::Relaxed)
+    }
+
+    /// None of them does any more.
+    pub(crate) fn unblock(&self) {
+        self.blocks.store(false, Ordering::Relaxed);
     }
 
     /// Makes that so. Returns whether it was not.
@@ -398,7 +492,59 @@ impl ArrayFlow {
                 .set(elements.clone()),
             _ => (),
         }
-        self.ended.set(elements);
+        self.ended.set(elements.clone());
         self.touched.store(true, Ordering::Relaxed);
+        self.no_longer_reactivated(elements);
+    }
+
+    /// The engine takes back that elements have ended without success.
+    pub(crate) fn reactivate(&self, elements: Range<u32>) {
+        let reactivated = self
+            .reactivated
+            .get_or_init(|| Bits::new(self.ended.capacity()));
+        reactivated.set(elements.clone());
+        self.left
+            .fetch_add(elements.end - elements.start, Ordering::AcqRel);
+        let marks = [&self.failed, &self.skipped]
+            .into_iter()
+            .filter_map(OnceLock::get);
+        marks.for_each(|bits| bits.clear(elements.clone()));
+    }
+
+    /// They have ended again.
+    fn no_longer_reactivated(&self, elements: Range<u32>) {
+        if let Some(reactivated) = self.reactivated.get() {
+            reactivated.clear(elements);
+        }
+    }
+
+    fn is_reactivated(&self, index: u32) -> bool {
+        self.reactivated.get().is_some_and(|bits| bits.get(index))
+    }
+
+    /// Of 64 elements, those that have not ended; beyond the last, anything.
+    pub(crate) fn unfinished_word(&self, at: usize) -> u64 {
+        let reactivated = self.reactivated.get().map_or(0, |bits| bits.word(at));
+        !self.ended.word(at) | reactivated
+    }
+
+    /// Of 64 elements, those that have succeeded.
+    pub(crate) fn succeeded_word(&self, at: usize) -> u64 {
+        self.succeeded.word(at)
+    }
+
+    /// How the array ends as a whole for those elements that have ended without success, if any have.
+    pub(crate) fn loss(&self) -> Option<TaskState> {
+        let word = |bits: &OnceLock<Bits>, at| bits.get().map_or(0, |bits| bits.word(at));
+        let lost =
+            |at| self.ended.word(at) & !self.succeeded.word(at) & !word(&self.reactivated, at);
+        let any = |is_in: &dyn Fn(usize) -> u64| {
+            (0..self.ended.words()).any(|at| lost(at) & is_in(at) != 0)
+        };
+        match () {
+            () if any(&|at| word(&self.failed, at)) => Some(TaskState::Failed),
+            () if any(&|at| !word(&self.skipped, at)) => Some(TaskState::Cancelled),
+            () => any(&|_| u64::MAX).then_some(TaskState::Skipped),
+        }
     }
 }
