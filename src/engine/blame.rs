@@ -3,7 +3,7 @@
 use super::Run;
 use super::census::Waiting;
 use crate::graph::node_of;
-use crate::model::TaskId;
+use crate::model::{TaskId, TaskState};
 use std::collections::{HashSet, VecDeque};
 
 /// A task, or an array, that could run or does, and those that wait for it.
@@ -11,6 +11,8 @@ pub(super) struct Blame {
     pub(super) node: u32,
     /// Tasks that wait for it, directly or not. Each is counted once, for the first of those it waits for.
     pub(super) waiting: u64,
+    /// It has ended, and they wait for ever: by Azure Batch's rules they are not skipped.
+    pub(super) for_good: bool,
     /// How many others, that could run or do, some of these tasks wait for too.
     pub(super) others: usize,
 }
@@ -46,7 +48,13 @@ fn blame(run: &Run, first: &[u32]) -> (Vec<Blame>, u64) {
         .chain(rest)
         .filter(|&node| free(node) > 0)
     {
-        walk.from(node);
+        walk.from(node, false);
+    }
+    if run.job().rules.keep_blocked() {
+        let nodes = 0..counts.len() as u32;
+        nodes
+            .filter(|&node| free(node) == 0 && has_been_lost(run, node))
+            .for_each(|node| walk.from(node, true));
     }
     let mut blames = walk.blames;
     blames.retain(|blame| blame.waiting > 0);
@@ -56,6 +64,11 @@ fn blame(run: &Run, first: &[u32]) -> (Vec<Blame>, u64) {
         .map(|(unfinished, waiting)| unfinished - waiting)
         .sum();
     (blames, free)
+}
+
+fn has_been_lost(run: &Run, node: u32) -> bool {
+    let end = run.ended_state(TaskId(node));
+    end.is_some_and(|end| end != TaskState::Succeeded)
 }
 
 const NOBODY: usize = usize::MAX;
@@ -72,12 +85,13 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn from(&mut self, node: u32) {
+    fn from(&mut self, node: u32, for_good: bool) {
         let own = self.blames.len();
         self.seen_by.push(own);
         self.blames.push(Blame {
             node,
             waiting: 0,
+            for_good,
             others: 0,
         });
         let mut next = VecDeque::from([node]);

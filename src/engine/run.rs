@@ -385,11 +385,9 @@ impl Run {
 
     /// The error of a task that was skipped because of another.
     pub(super) fn skip_error_for(&self, task: TaskId, root: TaskId) -> Error {
-        let why = format!("`{}` {}", self.label(root), self.how(root));
+        let error = self.skipped(task, &self.as_cause(root));
         let cause = self.task_error(root);
-        cause
-            .into_iter()
-            .fold(self.skipped(task, &why), Error::caused_by)
+        cause.into_iter().fold(error, Error::caused_by)
     }
 
     fn skipped(&self, task: TaskId, why: &str) -> Error {
@@ -399,7 +397,7 @@ impl Run {
     }
 
     /// The nearest task for which one was skipped, and that was not skipped itself.
-    fn root_cause(&self, task: TaskId) -> Option<TaskId> {
+    pub(super) fn root_cause(&self, task: TaskId) -> Option<TaskId> {
         let mut seen = HashSet::from([task]);
         let mut next = VecDeque::from([task]);
         while let Some(at) = next.pop_front() {
@@ -416,13 +414,15 @@ impl Run {
         None
     }
 
-    fn how(&self, root: TaskId) -> &'static str {
-        match self.ended_state(root) {
+    /// What a task did for which others can't run, in words.
+    pub(super) fn as_cause(&self, root: TaskId) -> String {
+        let did = match self.ended_state(root) {
             Some(TaskState::Succeeded) => {
                 "succeeded, and its exit conditions block what depends on it"
             }
             _ => "did not succeed",
-        }
+        };
+        format!("`{}` {did}", self.label(root))
     }
 
     fn cancel_error(&self, task: TaskId) -> Error {

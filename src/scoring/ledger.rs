@@ -39,9 +39,9 @@ impl Ledger {
 
     /// Whether rows fit to those before.
     pub(super) fn admit(&mut self, scored: &Scored) -> Result<(), Fault> {
-        match (&mut self.sink, &scored.columns) {
-            (Some(sink), Some(columns)) => sink
-                .admit(columns)
+        match (&mut self.sink, &scored.header) {
+            (Some(sink), Some(header)) => sink
+                .admit(header)
                 .map_err(|why| Fault::new(Category::WrongResult, why)),
             _ => Ok(()),
         }

@@ -57,7 +57,7 @@ fn what_holds_the_run_back_most_is_told_first() {
                 .starts_with("1 task is running; `load` for "),
             "{words}"
         );
-        run.cancel_task(&tomorrow).expect("known");
+        run.cancel_task(tomorrow).expect("known");
         drop(go_on);
         let _ = run.wait();
         assert!(

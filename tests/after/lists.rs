@@ -65,7 +65,7 @@ fn pages_of_failed_tasks_follow_one_another_and_say_why() {
     let succeeded = run
         .tasks()
         .in_state(TaskState::Succeeded)
-        .of(&all)
+        .of(all)
         .limit(5_000);
     assert_eq!(succeeded.page().expect("known").tasks.len(), 750);
 }

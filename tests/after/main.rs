@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod conditions;
 mod explain;
 mod lists;
 mod reactivate;

@@ -78,7 +78,7 @@ fn a_failed_task_runs_again_and_what_was_skipped_because_of_it_waits_again() {
         ..
     } = chain();
     machine.mend();
-    assert_eq!(run.reactivate(&load).expect("failed before"), 3);
+    assert_eq!(run.reactivate(load).expect("failed before"), 3);
     let counts = run.wait().expect("all succeed");
     assert_eq!((counts.succeeded, counts.ended()), (4, 4));
     assert_eq!(*run.output(&say).wait().expect("said"), "it is 40");
@@ -108,10 +108,10 @@ fn an_ended_run_has_not_ended_any_more_once_a_task_is_reactivated() {
         run.wait().expect_err("first attempt");
         assert!(run.has_ended());
 
-        run.reactivate(&task).expect("failed");
+        run.reactivate(task).expect("failed");
         starts.recv().expect("it runs");
         assert!(!run.has_ended());
-        assert_eq!(state(&run, &task), TaskState::Running);
+        assert_eq!(state(&run, task), TaskState::Running);
         assert!(run.failures().is_empty());
         go_on.send(()).unwrap();
         run.wait().expect("second attempt");
@@ -138,11 +138,11 @@ fn attempts_go_on_rising_and_stay_on_record() {
     let run = pool.submit(job).expect("submitted");
     for _ in 0..2 {
         run.wait().expect_err("two attempts each time");
-        run.reactivate(&task).expect("failed");
+        run.reactivate(task).expect("failed");
     }
     run.wait().expect("fifth attempt");
     assert_eq!(*seen.lock().unwrap(), [1, 2, 3, 4, 5]);
-    let attempts = run.attempts(&task).expect("known");
+    let attempts = run.attempts(task).expect("known");
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
     assert!(matches!(attempts[4].end, AttemptEnd::Succeeded));
@@ -156,7 +156,7 @@ fn a_task_that_succeeded_is_not_run_again() {
         pool: _pool,
         ..
     } = chain();
-    let error = run.reactivate(&other).expect_err("has succeeded");
+    let error = run.reactivate(other).expect_err("has succeeded");
     assert_eq!(error.kind(), ErrorKind::InvalidState);
     assert_eq!(error.task(), Some("other"));
     assert!(run.has_ended());
@@ -170,7 +170,7 @@ fn a_skipped_task_is_refused_and_the_task_to_reactivate_is_named() {
         pool: _pool,
         ..
     } = chain();
-    let error = run.reactivate(&say).expect_err("can't run");
+    let error = run.reactivate(say).expect_err("can't run");
     assert_eq!(error.kind(), ErrorKind::InvalidState);
     assert!(error.to_string().contains("`load`"), "{error}");
 }
@@ -186,7 +186,7 @@ fn a_task_that_goes_on_is_refused() {
         });
         let pool = pool();
         let run = pool.submit(job).expect("submitted");
-        let error = run.reactivate(&task).expect_err("has not ended");
+        let error = run.reactivate(task).expect_err("has not ended");
         assert_eq!(error.kind(), ErrorKind::InvalidState);
         drop(go_on);
         run.wait().expect("undisturbed");
@@ -199,10 +199,10 @@ fn a_closed_pool_runs_nothing_again() {
         load, run, pool, ..
     } = chain();
     drop(pool);
-    let error = run.reactivate(&load).expect_err("closed");
+    let error = run.reactivate(load).expect_err("closed");
     assert_eq!(error.kind(), ErrorKind::PoolClosed);
     assert!(run.has_ended());
-    assert_eq!(state(&run, &load), TaskState::Failed);
+    assert_eq!(state(&run, load), TaskState::Failed);
     assert_eq!(run.failures().len(), 1);
 }
 
@@ -222,12 +222,12 @@ fn a_run_that_is_going_on_takes_back_what_failed() {
         let pool = pool();
         let run = pool.submit(job).expect("submitted");
         run.output(&load).wait().expect_err("broken");
-        assert_eq!(state(&run, &both), TaskState::Skipped);
+        assert_eq!(state(&run, both), TaskState::Skipped);
 
         machine.mend();
         assert_eq!(run.reactivate_failed().expect("open"), 2);
         assert_eq!(*run.output(&load).wait().expect("mended"), 1);
-        assert_eq!(state(&run, &both), TaskState::Waiting);
+        assert_eq!(state(&run, both), TaskState::Waiting);
         drop(go_on);
         assert_eq!(*run.output(&both).wait().expect("both"), 1);
         assert_eq!(run.wait().expect("all").succeeded, 3);
@@ -247,10 +247,10 @@ fn what_also_depends_on_another_failure_stays_skipped_until_that_is_mended() {
     run.wait().expect_err("both broken");
 
     left.mend();
-    assert_eq!(run.reactivate(&a).expect("failed"), 1);
+    assert_eq!(run.reactivate(a).expect("failed"), 1);
     let error = run.wait().expect_err("b is broken");
     assert!(error.to_string().contains("task `b`"), "{error}");
-    assert_eq!(state(&run, &sum), TaskState::Skipped);
+    assert_eq!(state(&run, sum), TaskState::Skipped);
     let failures = run.failures();
     assert_eq!(failures.len(), 1);
     assert_eq!(failures[0].task(), Some("b"));
@@ -281,7 +281,7 @@ fn inputs_of_a_failed_task_are_there_when_it_runs_again() {
     let run = pool.submit(job).expect("submitted");
     run.wait().expect_err("broken");
     machine.mend();
-    run.reactivate(&read).expect("failed");
+    run.reactivate(read).expect("failed");
     assert_eq!(*run.output(&read).wait().expect("read"), (1 << 16) + 3);
     assert_eq!(*run.output(&length).wait().expect("length"), 1 << 16);
     let freed = run.output(&big).wait().expect_err("both are through");
@@ -296,7 +296,7 @@ fn a_run_that_was_ended_by_its_failure_policy_goes_on_where_it_was() {
     let broken = machine.clone();
     let first = job.task("first", (), fallible(move || broken.run(1)));
     let rest = job.array_with("rest", 100, (), |i: &usize| *i);
-    job.order(&first, &rest);
+    job.order(first, rest);
     let sum = job.reduce("sum", &rest, |all: &[usize]| all.iter().sum::<usize>());
     let pool = pool();
     let run = pool.submit(job).expect("submitted");
@@ -317,7 +317,7 @@ fn retries_count_anew() {
     let pool = pool();
     let run = pool.submit(job).expect("submitted");
     run.wait().expect_err("three attempts");
-    run.reactivate(&task).expect("failed");
+    run.reactivate(task).expect("failed");
     run.wait().expect_err("three more");
     assert_eq!(machine.tried.load(SeqCst), 6);
 }
@@ -347,7 +347,7 @@ fn a_deadline_counts_anew() {
     drop(go_on);
     // It may be late again on a busy machine; but not since its first deadline is over.
     let ended = (0..50).find_map(|_| {
-        run.reactivate(&task).expect("failed");
+        run.reactivate(task).expect("failed");
         run.output(&task).wait().ok()
     });
     assert!(*ended.expect("in time") > 1);

@@ -59,8 +59,8 @@ fn one_element_runs_again_and_the_element_behind_it() {
     run.wait().expect_err("others are broken");
     assert_eq!(*run.output(second.at(3)).wait().expect("ran"), 30);
     assert_eq!(state(&run, second.at(0)), TaskState::Skipped);
-    assert_eq!(state(&run, &first), TaskState::Failed);
-    assert_eq!(state(&run, &sum), TaskState::Skipped);
+    assert_eq!(state(&run, first), TaskState::Failed);
+    assert_eq!(state(&run, sum), TaskState::Skipped);
     let counts = run.counts();
     assert_eq!(
         (counts.succeeded, counts.failed, counts.skipped),
@@ -81,11 +81,11 @@ fn all_failed_elements_of_an_array_run_again_and_it_succeeds_as_a_whole() {
         } = arrays(len);
         machine.mend();
         let broken = len.div_ceil(3) as u64;
-        assert_eq!(run.reactivate(&first).expect("failed"), 2 * broken + 1);
+        assert_eq!(run.reactivate(first).expect("failed"), 2 * broken + 1);
         assert_eq!(run.wait().expect("all").succeeded, 2 * len as u64 + 1);
         let expected = (0..len).sum::<usize>() * 10;
         assert_eq!(*run.output(&sum).wait().expect("sum"), expected);
-        assert_eq!(state(&run, &first), TaskState::Succeeded);
+        assert_eq!(state(&run, first), TaskState::Succeeded);
         assert_eq!(machine.tried.load(SeqCst), 2 * broken as u32);
     }
 }
@@ -106,7 +106,7 @@ fn what_failed_again_can_be_run_again() {
         assert_eq!(run.counts().failed, 34);
     }
     machine.mend();
-    run.reactivate(&first).expect("failed");
+    run.reactivate(first).expect("failed");
     run.wait().expect("mended");
     assert!(run.failures().is_empty());
     assert_eq!(run.attempts(first.at(0)).expect("known").len(), 5);
@@ -165,11 +165,11 @@ fn a_subtree_runs_again_and_what_is_beside_it_stays() {
     let run = pool.submit(job).expect("submitted");
     run.wait().expect_err("broken");
     machine.mend();
-    assert_eq!(run.reactivate_subtree(&root).expect("known"), 2);
+    assert_eq!(run.reactivate_subtree(root).expect("known"), 2);
     run.wait().expect_err("b");
     assert_eq!(*run.output(&after_a).wait().expect("ran"), 2);
-    assert_eq!(state(&run, &b), TaskState::Failed);
-    assert_eq!(run.reactivate_subtree(&root).expect("known"), 0);
+    assert_eq!(state(&run, b), TaskState::Failed);
+    assert_eq!(run.reactivate_subtree(root).expect("known"), 0);
     assert!(run.has_ended());
 }
 
@@ -193,13 +193,13 @@ fn a_queued_task_that_was_cancelled_and_reactivated_runs_once() {
         });
         let pool = Pool::new(ThreadExecutor::new(1).expect("threads"));
         let run = pool.submit(job).expect("submitted");
-        while state(&run, &gate) != TaskState::Running {
+        while state(&run, gate) != TaskState::Running {
             std::thread::yield_now();
         }
         // They are left in the queue each time.
         for _ in 0..5 {
-            assert_eq!(run.cancel_task(&many).expect("known"), 64);
-            assert_eq!(run.reactivate(&many).expect("cancelled"), 64);
+            assert_eq!(run.cancel_task(many).expect("known"), 64);
+            assert_eq!(run.reactivate(many).expect("cancelled"), 64);
         }
         drop(go_on);
         assert_eq!(run.wait().expect("all").succeeded, 65);
@@ -222,8 +222,8 @@ fn tens_of_thousands_of_skipped_tasks_come_back() {
         let run = pool.submit(job).expect("submitted");
         run.wait().expect_err("broken");
         machine.mend();
-        assert_eq!(run.reactivate(&load).expect("failed"), 20_002);
+        assert_eq!(run.reactivate(load).expect("failed"), 20_002);
         assert_eq!(run.wait().expect("all").succeeded, 20_002);
-        assert_eq!(state(&run, &last), TaskState::Succeeded);
+        assert_eq!(state(&run, last), TaskState::Succeeded);
     });
 }

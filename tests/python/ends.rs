@@ -127,7 +127,7 @@ fn a_leaking_script_is_replaced_in_good_order() {
         assert_eq!((report.items.failed, report.reruns), (0, 0));
         assert_eq!(place.lines("marker"), ["5", "5", "2"]);
         std::fs::remove_file(place.path("marker")).unwrap();
-        on_two(one_by_one(scorer().recycle_above(100 << 20))).unwrap();
+        on_two(one_by_one(scorer().recycle_above(60 << 20))).unwrap();
         let calls: Vec<u32> = place
             .lines("marker")
             .iter()

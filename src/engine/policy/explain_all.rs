@@ -8,6 +8,8 @@ use crate::model::TaskId;
 /// How many reasons of a kind are told.
 const MOST: usize = 5;
 
+const DISABLED: &str = "the run is disabled, and starts nothing until it is enabled";
+
 /// So many tasks are held back by this.
 struct Reason(u64, String);
 
@@ -52,19 +54,28 @@ impl Policy {
         let plain = free.saturating_sub(running.len() as u64 + known(&delayed) + known(&queued));
         reasons.extend(delayed);
         reasons.extend(queued);
-        if plain > 0 {
+        if plain > 0 && run.is_disabled() {
+            reasons.push(Reason(plain, tasks_are_ready(plain)));
+        } else if plain > 0 {
             let class = self.placing.slot_class();
             let why = self.explain_place(class, run.rank().plain());
             reasons.push(Reason(plain, format!("{} {why}", tasks_are(plain))));
         }
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.0));
+        let disabled = run.is_disabled().then(|| DISABLED.to_owned());
         let lines = reasons.into_iter().map(|reason| reason.1);
+        let lines = disabled.into_iter().chain(lines);
         let at_work = self.at_work(run, &running, effects);
         lines.chain([at_work]).collect::<Vec<_>>().join("\n")
     }
 
     fn wait_for(&mut self, run: &Run, blame: &Blame, effects: &mut Effects) -> Reason {
         let task = TaskId(blame.node);
+        if let Some(end) = run.ended_state(task).filter(|_| blame.for_good) {
+            let (tasks, label) = (tasks(blame.waiting), run.label(task));
+            let words = format!("{tasks} blocked for good by `{label}`, which has {end}");
+            return Reason(blame.waiting, words);
+        }
         let why = self.explain(run, task, effects);
         let others = match blame.others {
             0 => String::new(),
@@ -116,10 +127,13 @@ impl Policy {
             .flat_map(|group| self.placing.heads_of(group))
             .collect::<Vec<_>>()
         {
-            let why = self.explain_ready(run, TaskId(head));
-            let why = why.strip_prefix("is ready; ").unwrap_or(&why);
             let label = run.label(TaskId(head));
-            let words = format!("{}, the first `{label}`; {why}", tasks_are_ready(count));
+            let mut words = format!("{}, the first `{label}`", tasks_are_ready(count));
+            if !run.is_disabled() {
+                let why = self.explain_ready(run, TaskId(head));
+                words += "; ";
+                words += why.strip_prefix("is ready; ").unwrap_or(&why);
+            }
             reasons.push(Reason(count, words));
         }
         reasons

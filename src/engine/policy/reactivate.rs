@@ -192,22 +192,18 @@ fn refusal(run: &Run, task: TaskId) -> Error {
             "has succeeded, and what depends on it may have read its output; it doesn't run again"
                 .into()
         }
-        Some(_) => match run.job().upstream_of(task, |before| is_root(run, before)) {
-            Some(before) => {
-                let before = run.label(before);
-                format!("can't run, since `{before}` did not succeed; reactivate that one")
+        Some(_) => match run.root_cause(task) {
+            Some(root) if is_lost(run.ended_state(root)) => {
+                let root = run.label(root);
+                format!("can't run, since `{root}` did not succeed; reactivate that one")
             }
+            Some(root) => format!("can't run, since {}", run.as_cause(root)),
             None => "has nothing to run again".to_owned(),
         },
     };
     Error::new(ErrorKind::InvalidState, message)
         .in_job(run.name())
         .of_task(run.label(task))
-}
-
-fn is_root(run: &Run, task: TaskId) -> bool {
-    let state = run.ended_state(task);
-    matches!(state, Some(TaskState::Failed | TaskState::Cancelled))
 }
 
 fn closed(run: &Run) -> Error {

@@ -15,8 +15,8 @@ pub(in crate::scoring) struct Encoder {
 #[derive(Debug, Default)]
 pub(in crate::scoring) struct Scored {
     pub(in crate::scoring) rows: u64,
-    /// Of a CSV, unless there is no row.
-    pub(in crate::scoring) columns: Option<Vec<String>>,
+    /// Of a CSV, the line with the names of its columns, unless there is no row.
+    pub(in crate::scoring) header: Option<String>,
     pub(in crate::scoring) bytes: Vec<u8>,
     /// How long the scorer ran, and how much of a CPU it had meanwhile, as far as that is known.
     pub(in crate::scoring) run_time: Duration,
@@ -33,7 +33,7 @@ impl Encoder {
     }
 
     pub(in crate::scoring) fn encode<R: Serialize>(&self, rows: &[R]) -> Result<Scored, BoxError> {
-        let (columns, bytes) = match self.form {
+        let (header, bytes) = match self.form {
             None => (None, Vec::new()),
             Some(Form::Csv) => csv(rows)?,
             Some(Form::JsonLines) => (None, json_lines(rows)?),
@@ -42,14 +42,14 @@ impl Encoder {
         let rows = rows.len() as u64;
         Ok(Scored {
             rows,
-            columns,
+            header,
             bytes,
             ..Scored::default()
         })
     }
 }
 
-fn csv<R: Serialize>(rows: &[R]) -> Result<(Option<Vec<String>>, Vec<u8>), BoxError> {
+fn csv<R: Serialize>(rows: &[R]) -> Result<(Option<String>, Vec<u8>), BoxError> {
     let Some(first) = rows.first() else {
         return Ok((None, Vec::new()));
     };
@@ -57,26 +57,48 @@ fn csv<R: Serialize>(rows: &[R]) -> Result<(Option<Vec<String>>, Vec<u8>), BoxEr
         .has_headers(false)
         .from_writer(Vec::new());
     rows.iter().try_for_each(|row| writer.serialize(row))?;
-    Ok((Some(columns(first)?), into_bytes(writer)?))
+    Ok((Some(header_of(first)?), into_bytes(writer)?))
 }
 
-/// The names of a row's fields.
-fn columns<R: Serialize>(row: &R) -> Result<Vec<String>, BoxError> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.serialize(row)?;
-    let bytes = into_bytes(writer)?;
-    let mut records = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .from_reader(&bytes[..])
-        .into_records();
-    let first = records.next().transpose()?.unwrap_or_default();
-    if records.next().is_some() {
-        return Ok(first.iter().map(str::to_owned).collect());
+/// The line with the names of a row's fields. It is what the csv crate writes before the row; reading that would take
+/// longer than most rows take to score.
+fn header_of<R: Serialize>(row: &R) -> Result<String, BoxError> {
+    let written = |has_headers| {
+        let mut writer = csv::WriterBuilder::new()
+            .has_headers(has_headers)
+            .buffer_capacity(512)
+            .from_writer(Vec::new());
+        writer.serialize(row)?;
+        into_bytes(writer)
+    };
+    let (mut with, without) = (written(true)?, written(false)?);
+    with.truncate(with.len() - without.len());
+    if !with.is_empty() {
+        return Ok(String::from_utf8(with)?);
     }
-    Ok(match first.len() {
-        0 | 1 => vec!["result".into()],
-        many => (1..=many).map(|n| format!("result_{n}")).collect(),
+    Ok(match fields(&without) {
+        1 => "result\n".into(),
+        many => header_line((1..=many).map(|n| format!("result_{n}")))?,
     })
+}
+
+/// The line with these names.
+pub(in crate::scoring) fn header_line(
+    names: impl IntoIterator<Item = impl AsRef<[u8]>>,
+) -> Result<String, BoxError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(names)?;
+    Ok(String::from_utf8(into_bytes(writer)?)?)
+}
+
+/// How many fields a line of a CSV has.
+pub(super) fn fields(line: &[u8]) -> usize {
+    let mut quoted = false;
+    let separators = line.iter().filter(|&&byte| {
+        quoted ^= byte == b'"';
+        byte == b',' && !quoted
+    });
+    separators.count() + 1
 }
 
 fn json_lines<R: Serialize>(rows: &[R]) -> Result<Vec<u8>, BoxError> {

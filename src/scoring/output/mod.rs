@@ -8,5 +8,7 @@ pub use append::{Append, RowOrder};
 
 #[cfg(feature = "python")]
 pub(super) use append::Form;
+#[cfg(feature = "python")]
+pub(super) use encode::header_line;
 pub(super) use encode::{Encoder, Scored};
 pub(super) use sink::Sink;

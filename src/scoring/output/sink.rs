@@ -1,7 +1,7 @@
 //! Writes rows, in the right order, to a file that appears when it is whole.
 
 use super::append::{Append, Form, RowOrder};
-use super::encode::Scored;
+use super::encode::{Scored, fields, header_line};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -15,7 +15,7 @@ const IN_MEMORY: usize = 16 << 20;
 pub(in crate::scoring) struct Sink {
     append: Append,
     file: BufWriter<NamedTempFile>,
-    columns: Option<Vec<String>>,
+    header: Option<String>,
     header_written: bool,
     waiting: Waiting,
 }
@@ -47,8 +47,10 @@ impl Sink {
         #[cfg(unix)]
         temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let file = temporary.tempfile_in(folder)?;
+        let given = append.columns.as_ref();
+        let given = given.map(|names| header_line(names.iter()).map_err(io::Error::other));
         Ok(Sink {
-            columns: append.columns.as_deref().map(<[String]>::to_vec),
+            header: given.transpose()?,
             append: append.clone(),
             file: BufWriter::with_capacity(256 << 10, file),
             header_written: append.form != Form::Csv,
@@ -61,15 +63,20 @@ impl Sink {
         &self.append.path
     }
 
-    /// Whether rows with these columns fit to those before.
-    pub(in crate::scoring) fn admit(&mut self, columns: &[String]) -> Result<(), String> {
+    /// Whether rows under this header fit to those before.
+    pub(in crate::scoring) fn admit(&mut self, header: &str) -> Result<(), String> {
         let renamed = self.append.columns.is_some();
-        match &self.columns {
-            None => self.columns = Some(columns.to_vec()),
-            Some(known) if known.len() == columns.len() && (renamed || known == columns) => {}
+        let fits = |known: &str| match renamed {
+            true => fields(known.as_bytes()) == fields(header.as_bytes()),
+            false => known == header,
+        };
+        match &self.header {
+            None => self.header = Some(header.to_owned()),
+            Some(known) if fits(known) => {}
             Some(known) => {
+                let (new, known) = (header.trim_end(), known.trim_end());
                 return Err(format!(
-                    "the rows have the columns {columns:?}, and those before {known:?}"
+                    "the rows have the columns `{new}`, and those before `{known}`"
                 ));
             }
         }
@@ -107,14 +114,8 @@ impl Sink {
     }
 
     fn put_header(&mut self) -> io::Result<()> {
-        let header = self.columns.as_ref().filter(|_| !self.header_written);
-        if let Some(columns) = header {
-            let mut writer = csv::Writer::from_writer(Vec::new());
-            writer.write_record(columns).map_err(io::Error::other)?;
-            let line = writer
-                .into_inner()
-                .map_err(|error| io::Error::other(error.to_string()))?;
-            self.file.write_all(&line)?;
+        if let Some(header) = self.header.as_ref().filter(|_| !self.header_written) {
+            self.file.write_all(header.as_bytes())?;
         }
         self.header_written = true;
         Ok(())

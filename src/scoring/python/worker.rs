@@ -7,7 +7,7 @@ use crate::agent::{Companion, Companions, Ended};
 use crate::model::BoxError;
 use crate::scoring::fault::{Category, Fault};
 use crate::scoring::mini_batch::{Items, MiniBatch};
-use crate::scoring::output::{Encoder, Form, Scored};
+use crate::scoring::output::{Encoder, Form, Scored, header_line};
 use crate::scoring::scorer::{Hand, Place, Stop};
 use crate::scoring::settings::Settings;
 use serde_json::{Value, json};
@@ -185,16 +185,13 @@ impl PythonWorker {
             Duration::try_from_secs_f64(answer[name].as_f64().unwrap_or_default())
                 .unwrap_or_default()
         };
-        let columns = answer["columns"].as_array().map(|names| {
-            names
-                .iter()
-                .filter_map(|name| name.as_str().map(str::to_owned))
-                .collect()
-        });
+        let names = answer["columns"].as_array().into_iter().flatten();
+        let names: Vec<_> = names.filter_map(Value::as_str).collect();
+        let header = (!names.is_empty()).then(|| header_line(names));
         let resident = answer["resident"].as_u64().unwrap_or_default();
         Scored {
             rows: answer["rows"].as_u64().unwrap_or_default(),
-            columns,
+            header: header.and_then(Result::ok),
             bytes,
             run_time: seconds("seconds"),
             process_time: seconds("cpu"),

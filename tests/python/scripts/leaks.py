@@ -7,7 +7,7 @@ calls = 0
 def run(mini_batch):
     global calls
     calls += 1
-    kept.append(bytearray(os.urandom(20 << 20)))
+    kept.append(b"x" * (8 << 20))
     return [f"{os.getpid()} {calls}" for _ in mini_batch]
 
 
