@@ -78,6 +78,8 @@ section_examples() {
         within 3 cargo run --release --quiet --all-features --example "$name" </dev/null | tee "$log"
         [ "$name" != batch_scoring ] || accurate "$log"
     done
+    printf '\n-- example prometheus\n'
+    within 3 cargo run --release --quiet -p batchyard-prometheus </dev/null
 }
 
 # The main example scores images that its model was not trained on, and must get more than 95 in 100 right.

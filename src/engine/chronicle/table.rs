@@ -11,6 +11,8 @@ pub(super) struct RunTable {
     /// The event by which the run is known.
     pub(super) submitted: u64,
     pub(super) ended: bool,
+    /// It has ended, and with success.
+    pub(super) succeeded: bool,
     /// That by which it was ended before all its tasks were.
     stopped: Option<u64>,
     /// That by which it was last disabled.
@@ -44,6 +46,7 @@ impl RunTable {
         let mut table = RunTable {
             submitted,
             ended: false,
+            succeeded: false,
             stopped: None,
             disabled: None,
             latest: submitted,

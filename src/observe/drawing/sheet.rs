@@ -101,7 +101,7 @@ impl Sheet {
 }
 
 impl Box {
-    fn empty(layer: usize) -> Self {
+    pub(super) fn empty(layer: usize) -> Self {
         Box {
             label: String::new(),
             counts: Counts::default(),
