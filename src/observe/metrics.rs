@@ -105,10 +105,10 @@ impl Recorder {
                 EventKind::NodeJoined { node, slots, .. } | EventKind::NodeResized { node, slots },
                 _,
             ) => {
-                gauge!("batchyard_slots", "node" => node.to_string()).set(f64::from(*slots));
+                gauge!("batchyard_slots", "node" => node.0.to_string()).set(f64::from(*slots));
             }
             (EventKind::NodeLeft { node }, _) => {
-                gauge!("batchyard_slots", "node" => node.to_string()).set(0.0);
+                gauge!("batchyard_slots", "node" => node.0.to_string()).set(0.0);
             }
             (EventKind::RunEnded { error }, Some(name)) => {
                 let run = self.runs.remove(&name.id());
@@ -129,7 +129,7 @@ impl Recorder {
     /// After a loss: what is known is brought in line with how everything stands.
     fn snapshot(&mut self, snapshot: &Snapshot) {
         for node in &snapshot.nodes {
-            gauge!("batchyard_slots", "node" => node.node.to_string()).set(f64::from(node.slots));
+            gauge!("batchyard_slots", "node" => node.node.0.to_string()).set(f64::from(node.slots));
         }
         let mut before = std::mem::take(&mut self.runs);
         for stood in &snapshot.runs {

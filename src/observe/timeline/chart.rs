@@ -281,7 +281,10 @@ fn draw_axis(f: &mut fmt::Formatter<'_>, timeline: &Timeline, y: f64) -> fmt::Re
     let (span, text) = (timeline.span(), y + 18.0);
     for tenth in (0..=10).step_by(2) {
         let x = LEFT + WIDTH * f64::from(tenth) / 10.0;
-        let time = Short(span * tenth / 10);
+        let time = match tenth {
+            0 => "0".to_owned(),
+            _ => Short(span * tenth / 10).to_string(),
+        };
         write!(
             f,
             "<line class=\"rule\" x1=\"{x}\" x2=\"{x}\" y1=\"0\" y2=\"{}\"/>\
