@@ -45,7 +45,7 @@ fn gallery() -> (Job, Array<u64>) {
     let fetched = job.map_with("fetch", 0..32, &list, fallible(fetch));
     let tries = TaskSettings::new().max_retries(2);
     let backoff = Backoff::constant(Duration::from_millis(5));
-    job.configure(&fetched, tries.backoff(backoff));
+    job.configure(fetched, tries.backoff(backoff));
     let thumbnails = job.each("thumbnail", &fetched, |_: &u64| work(4));
     let sorted = job.each("sort", (&fetched, &model), |_: &u64, _: &()| work(6));
     let sheet = job.reduce("sheet", &thumbnails, |_: &[()]| work(12));

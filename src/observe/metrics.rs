@@ -270,6 +270,10 @@ impl Watched {
 }
 
 #[cfg(all(test, feature = "thread", not(loom)))]
+#[allow(
+    clippy::unwrap_used,
+    reason = "the helpers of tests may panic, too; clippy.toml allows it only in the tests themselves"
+)]
 mod tests {
     use super::*;
     use crate::{Backoff, Job, TaskSettings, ThreadExecutor, fallible};
@@ -285,7 +289,7 @@ mod tests {
         let check = |n: &usize| if *n == 7 { Err("is torn") } else { Ok(*n) };
         let checked = job.map("check", 0..98, fallible(check));
         let twice = TaskSettings::new().max_retries(1);
-        job.configure(&checked, twice.backoff(Backoff::none()));
+        job.configure(checked, twice.backoff(Backoff::none()));
         job.reduce("sum", &checked, |all: &[usize]| all.len());
         job.task("other", (), || ());
         job

@@ -60,9 +60,7 @@ impl Sheet {
     fn in_layers(drawing: &Drawing, graph: &Graph<'_>, layers: &[usize]) -> Self {
         let deepest = layers.iter().copied().max().unwrap_or(0);
         let together = deepest / MOST_BOXES + 1;
-        let mut boxes: Vec<Box> = (0..=deepest / together)
-            .map(|layer| Box::empty(layer))
-            .collect();
+        let mut boxes: Vec<Box> = (0..=deepest / together).map(Box::empty).collect();
         let mut nodes = vec![0_usize; boxes.len()];
         for node in graph.nodes() {
             let at = layers[node.id.index()] / together;
