@@ -277,7 +277,7 @@ fn a_run_is_told_of_when_it_is_disabled_and_when_it_goes_on() {
         let mut job = Job::new("paused");
         let first = job.task("first", (), || ());
         job.configure(
-            &first,
+            first,
             TaskSettings::new().start_after(Duration::from_millis(50)),
         );
         let run = pool.submit(job).unwrap();

@@ -39,7 +39,7 @@ fn mixed() -> Job {
     let fetch = job.map_with("fetch", 0..20_u64, &list, fallible(shaky));
     let settings = TaskSettings::new().max_retries(1);
     let backoff = Backoff::constant(Duration::from_millis(1));
-    job.configure(&fetch, settings.backoff(backoff));
+    job.configure(fetch, settings.backoff(backoff));
     let sort = job.each("sort", &fetch, |n: &u64| *n);
     let count = job.array("count", 30, |n: &usize| *n);
     job.reduce("sum", &count, |all: &[usize]| all.len());

@@ -124,7 +124,8 @@ fn runs_are_recorded_apart_and_can_be_forgotten() {
         let recording = pool.record_timelines();
         let one = pool.submit(array("one", 10)).unwrap();
         let other = pool.submit(array("other", 20)).unwrap();
-        (one.wait().unwrap(), other.wait().unwrap());
+        one.wait().unwrap();
+        other.wait().unwrap();
         assert!(recording.timeline(&before).is_none());
         assert_eq!(recording.timeline(&one).unwrap().attempts().len(), 10);
         assert_eq!(recording.timeline(&other).unwrap().attempts().len(), 20);
