@@ -14,6 +14,7 @@ pub mod executor;
 mod graph;
 mod job;
 mod model;
+mod open;
 mod pool;
 mod run;
 mod sync;

@@ -74,8 +74,7 @@ impl Pool {
         let job = job.into_frozen()?;
         let offer = self.executor.offer();
         refuse_unsupported(&job, &offer)?;
-        let nodes = offer.nodes.unwrap_or_default();
-        self.engine.submit(&job, &nodes).map(Run::new)
+        self.engine.submit(&job, &offer).map(Run::new)
     }
 
     /// Asks the executor for another number of slots. Running tasks are left alone; a shrinking executor gives slots up

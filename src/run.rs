@@ -2,7 +2,7 @@
 
 use crate::engine::{self, forbids_waiting, waiting};
 use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
-use crate::work::{Output, OutputOf, Selector, Stored};
+use crate::work::{Host, Output, OutputOf, Selector, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
 use std::pin::Pin;
@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// A job that is being run, or has been. Dropping it lets the run go on by itself, unless
-/// [`cancel_on_drop`](Run::cancel_on_drop) was asked for.
+/// [`cancel_on_drop`](Run::cancel_on_drop) was asked for. Then only an [open](crate::Job::open) job's own tasks can add to it,
+/// and it ends with the last of them.
 pub struct Run {
-    run: Arc<engine::Run>,
+    pub(crate) run: Arc<engine::Run>,
     cancel_on_drop: bool,
 }
 
@@ -55,13 +56,7 @@ impl Run {
     /// [`OutputFreed`](ErrorKind::OutputFreed) if its dependents are through with it;
     /// [`UnknownTask`](ErrorKind::UnknownTask) for a handle of another job.
     pub fn output<O: OutputOf>(&self, of: O) -> Waiting<O::Value> {
-        let known = of.task().filter(|_| of.job() == self.run.job().tag);
-        Waiting {
-            run: self.run.clone(),
-            task: known,
-            place: of.place(),
-            listener: None,
-        }
+        Waiting::new(&self.run, &of)
     }
 
     /// Cancels whatever has not ended; [`wait`](Run::wait) then returns at once. Bodies that are running count as over:
@@ -152,9 +147,11 @@ impl Run {
 
     fn known(&self, task: impl Into<Selector>) -> Result<TaskId> {
         let Selector { job, task } = task.into();
-        let own = job.is_none_or(|job| job == self.run.job().tag);
-        let known = task.filter(|&task| own && self.run.job().locate(task).is_some());
-        known.ok_or_else(|| unknown_task(&self.run))
+        let known = |&task: &TaskId| {
+            let tag = self.run.tag_of_task(task);
+            tag.is_some_and(|tag| job.is_none_or(|job| job == tag))
+        };
+        task.filter(known).ok_or_else(|| unknown_task(&self.run))
     }
 }
 
@@ -163,6 +160,7 @@ impl Drop for Run {
         if self.cancel_on_drop {
             self.cancel();
         }
+        self.leave_to_tasks();
     }
 }
 
@@ -231,6 +229,16 @@ pub struct Waiting<T: ?Sized + Stored> {
 }
 
 impl<T: ?Sized + Stored> Waiting<T> {
+    pub(crate) fn new(run: &Arc<engine::Run>, of: &impl OutputOf<Value = T>) -> Self {
+        let known = |&task: &TaskId| run.tag_of_task(task) == Some(of.job());
+        Waiting {
+            run: run.clone(),
+            task: of.task().filter(known),
+            place: of.place(),
+            listener: None,
+        }
+    }
+
     /// Blocks until the task has ended.
     ///
     /// In a task of the same pool, another thread takes the waiting one's place meanwhile.
@@ -251,7 +259,7 @@ impl<T: ?Sized + Stored> Waiting<T> {
             return Err(error);
         }
         // SAFETY: the task has ended and has no error, so it, or every element, has succeeded.
-        let output = unsafe { Output::new(self.run.clone(), self.place) };
+        let output = unsafe { Output::new(self.run.clone().storage_of(task), self.place) };
         output.ok_or_else(|| {
             Error::new(
                 ErrorKind::OutputFreed,

@@ -2,6 +2,7 @@
 
 use super::policy::{ReadyTasks, Time};
 use super::{Engine, Run};
+use crate::model::TaskId;
 use event_listener::Event;
 use std::sync::Arc;
 
@@ -23,11 +24,11 @@ pub(crate) struct Effects {
     /// Runs that have ended.
     pub(crate) ended: Vec<Arc<Run>>,
     /// Tasks that succeeded through the policy: their inputs are let go.
-    pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
+    pub(crate) release: Vec<(Arc<Run>, TaskId)>,
     /// What runs that have ended had ready: only to be dropped.
     pub(crate) unplaced: Vec<ReadyTasks>,
     /// Arrays that are complete: what they wanted as a whole is let go.
-    pub(crate) finish: Vec<(Arc<Run>, usize)>,
+    pub(crate) finish: Vec<(Arc<Run>, TaskId)>,
 }
 
 impl Effects {
@@ -39,8 +40,8 @@ impl Effects {
     }
 
     pub(super) fn apply(self, engine: &Engine) {
-        for (run, node, index) in &self.release {
-            run.release(*node, *index);
+        for (run, task) in &self.release {
+            run.release(*task);
         }
         for (run, array) in &self.finish {
             run.finish_array(*array);

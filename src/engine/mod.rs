@@ -8,19 +8,24 @@
 mod clock;
 mod current;
 mod effects;
+mod draft;
 mod flow;
+mod open;
 mod policy;
 mod run;
+mod upstream;
 
 pub(crate) use current::{Current, enter, forbids_waiting, waiting};
+pub(crate) use draft::{Adder, add};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
+pub(crate) use open::Admits;
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;
-use crate::model::{Capacity, Error, ErrorKind, Result};
+use crate::model::{Error, ErrorKind, Offer, Result};
 use crate::sync::{Bell, lock};
 use clock::Clock;
 use event_listener::{Event, EventListener};
@@ -72,13 +77,15 @@ impl Engine {
         answer
     }
 
-    /// Begins a run, on an executor that has these nodes, or will have; none, if it can't say.
+    /// Begins a run, on an executor that can run this.
     pub(crate) fn submit(
         self: &Arc<Self>,
         job: &FrozenJob,
-        offered: &[Capacity],
+        offer: &Offer,
     ) -> Result<Arc<Run>> {
-        let run = Arc::new(Run::new(job.inner().clone(), self.clone(), self.next_seq()));
+        let (job, seq) = (job.inner().clone(), self.next_seq());
+        let run = Arc::new(Run::new(job, offer, self.clone(), seq));
+        let offered = offer.nodes.as_deref().unwrap_or_default();
         self.with(|policy, effects| policy.submit(&run, offered, effects))?;
         Ok(run)
     }

@@ -2,21 +2,28 @@
 
 use super::Engine;
 use super::effects::Effects;
-use super::flow::{Flow, Item, Supervisor};
+use super::flow::{Flow, Item, Place, Segment, SegmentRef, Settled, Supervisor};
+use super::open::Open;
 use super::policy::{Failure, Ledger, RunRank, Time};
 use crate::job::Frozen;
-use crate::model::{Attempt, BoxError, Counts, Error, ErrorKind, Panic, TaskId, TaskState};
+use crate::model::{
+    Attempt, BoxError, Counts, Error, ErrorKind, JobTag, Offer, Panic, TaskId, TaskSettings,
+    TaskState,
+};
 use crate::sync::lock;
-use crate::work::{Host, LanePass, Locals, Values};
+use crate::work::{Host, LanePass, Locals, Storage, Values};
 use event_listener::Event;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A job being run, or that has been. Lives as long as anyone holds it: its handle, a lane, an output.
 pub(crate) struct Run {
-    flow: Flow,
-    engine: Arc<Engine>,
+    pub(super) flow: Flow,
+    /// If it takes more tasks.
+    pub(super) open: Option<Box<Open>>,
+    pub(super) engine: Arc<Engine>,
     rank: RunRank,
     submitted: Time,
     ledger: Mutex<Ledger>,
@@ -26,11 +33,14 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(job: Arc<Frozen>, engine: Arc<Engine>, seq: u64) -> Self {
+    pub(super) fn new(job: Arc<Frozen>, offer: &Offer, engine: Arc<Engine>, seq: u64) -> Self {
+        let now = engine.now();
+        let open = job.open.then(|| Box::new(Open::new(&job, offer)));
         Run {
             rank: RunRank::new(job.priority, seq),
-            submitted: engine.now(),
-            flow: Flow::new(job),
+            submitted: now,
+            flow: Flow::new(job, now),
+            open,
             engine,
             ledger: Mutex::default(),
             locals: Locals::default(),
@@ -43,8 +53,31 @@ impl Run {
         &self.flow
     }
 
+    /// The job as it was submitted: what holds for the run as a whole.
     pub(crate) fn job(&self) -> &Frozen {
-        &self.flow.job
+        &self.flow.first.job
+    }
+
+    /// The segment of a task, and where it is there.
+    pub(crate) fn locate(&self, task: TaskId) -> Option<Place<'_>> {
+        self.flow.locate(task)
+    }
+
+    /// Of what the task was described with, if the run has it.
+    pub(crate) fn tag_of_task(&self, task: TaskId) -> Option<JobTag> {
+        Some(self.flow.locate(task)?.segment.job.tag)
+    }
+
+    /// Calls `read` with when and how often a task may run.
+    pub(crate) fn with_settings<R>(
+        &self,
+        task: TaskId,
+        read: impl FnOnce(&TaskSettings) -> R,
+    ) -> R {
+        match self.flow.locate(task) {
+            Some(place) => read(place.segment.job.settings_of(task)),
+            None => read(&self.job().defaults),
+        }
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -71,11 +104,14 @@ impl Run {
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.flow.job.name
+        &self.job().name
     }
 
     pub(crate) fn label(&self, task: TaskId) -> String {
-        self.flow.job.label(task)
+        match self.flow.locate(task) {
+            Some(place) => place.segment.job.label(task),
+            None => task.to_string(),
+        }
     }
 
     /// What became of tasks that did not simply succeed. Locked after the engine, never before it.
@@ -105,7 +141,6 @@ impl Run {
 
     /// How many tasks stand where.
     pub(crate) fn counts(&self) -> Counts {
-        let total = self.flow.job.tasks;
         let ledger = self.ledger();
         let Ledger {
             failed,
@@ -113,7 +148,8 @@ impl Run {
             cancelled,
             ..
         } = *ledger;
-        let ended = total - self.flow.unfinished();
+        let (total, unfinished) = self.flow.counts();
+        let ended = total - unfinished;
         Counts {
             total,
             succeeded: ended.saturating_sub(failed + skipped + cancelled),
@@ -121,6 +157,11 @@ impl Run {
             skipped,
             cancelled,
         }
+    }
+
+    /// How many tasks there are.
+    pub(super) fn total(&self) -> u64 {
+        self.flow.counts().0
     }
 
     /// The error of the run as a whole, if it has not succeeded.
@@ -144,15 +185,9 @@ impl Run {
 
     /// How a task ended, if it has.
     pub(crate) fn ended_state(&self, task: TaskId) -> Option<TaskState> {
-        if !task.is_element() {
-            // When the run has ended, all that has not is an empty array that nobody waited for.
-            let empty = || self.has_ended().then_some(TaskState::Succeeded);
-            return self.flow.word(task.0).ended().or_else(empty);
-        }
-        let array = self.flow.job.array_of_element(task.number())?;
-        self.flow
-            .array(array)
-            .state(task.number() - self.flow.job.arrays[array].first)
+        // When the run has ended, all that has not is an empty array that nobody waited for.
+        let empty = || (self.has_ended() && !task.is_element()).then_some(TaskState::Succeeded);
+        self.flow.locate(task)?.ended(task).or_else(empty)
     }
 
     /// The failures so far.
@@ -180,9 +215,7 @@ impl Run {
     }
 
     fn is_waiting(&self, task: TaskId) -> bool {
-        self.flow
-            .job
-            .upstream_of(task, |before| self.ended_state(before).is_none())
+        self.upstream_of(task, |before| self.ended_state(before).is_none())
             .is_some()
     }
 
@@ -202,7 +235,8 @@ impl Run {
 
     /// An array, as a node, fails with its first failed element.
     fn array_error(&self, node: TaskId) -> Option<Error> {
-        let part = &self.flow.job.arrays[self.flow.job.array_of_node(node.0)?];
+        let place = self.flow.locate(node)?;
+        let part = &place.segment.job.arrays[place.array()?];
         let numbers = part.first..part.first + part.len;
         let ledger = self.ledger();
         let among =
@@ -220,11 +254,7 @@ impl Run {
                 .in_job(self.name())
                 .of_task(self.label(task))
         };
-        match self
-            .flow
-            .job
-            .upstream_of(task, |before| self.is_root_cause(before))
-        {
+        match self.upstream_of(task, |before| self.is_root_cause(before)) {
             Some(root) => {
                 let message = format!("was skipped, since `{}` did not succeed", self.label(root));
                 let cause = self.task_error(root);
@@ -256,20 +286,24 @@ impl Run {
         awaited.is_none_or(|awaited| {
             awaited == task
                 || self
-                    .flow
-                    .job
                     .upstream_of(awaited, |before| before == task)
                     .is_some()
         })
     }
 
-    pub(super) fn release(&self, node: u32, index: u32) {
-        self.flow.job.units[node as usize].release(&self.flow.values, index);
+    /// A task has succeeded: it lets go of what it has read.
+    pub(super) fn release(&self, task: TaskId) {
+        if let Some(place) = self.flow.locate(task) {
+            place.segment.release(place.node, place.index);
+        }
     }
 
-    pub(super) fn finish_array(&self, array: usize) {
-        let node = self.flow.job.arrays[array].node;
-        self.flow.job.units[node as usize].finish(&self.flow.values);
+    /// An array has succeeded: it lets go of what it has read as a whole.
+    pub(super) fn finish_array(&self, node: TaskId) {
+        let place = self.flow.locate(node);
+        if let Some((place, array)) = place.and_then(|place| place.array().map(|at| (place, at))) {
+            place.segment.finish(array);
+        }
     }
 
     fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
@@ -284,9 +318,7 @@ impl Drop for Run {
         Panic::ignore_dropping(ledger.take_attempts());
         Panic::ignore(|| drop(ledger.ended_by));
         Panic::ignore_dropping(ledger.failures);
-        for &node in &self.flow.job.owners {
-            self.flow.job.units[node as usize].clear(&self.flow.values);
-        }
+        self.flow.segments().for_each(|segment| segment.clear());
     }
 }
 
@@ -332,14 +364,48 @@ impl Host for Run {
         &self.locals
     }
 
+    fn storage_of(self: Arc<Self>, task: TaskId) -> Arc<dyn Storage> {
+        let added = match self.flow.locate(task).map(|place| place.segment) {
+            Some(SegmentRef::Added(segment)) => Some(segment),
+            _ => None,
+        };
+        match added {
+            Some(segment) => Arc::new(Added { segment, _run: self }),
+            None => self,
+        }
+    }
+
+    fn tag_of(&self, task: TaskId) -> JobTag {
+        self.tag_of_task(task).unwrap_or(self.job().tag)
+    }
+
+    fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl Storage for Run {
     fn values(&self) -> &Values {
-        &self.flow.values
+        &self.flow.first.values
+    }
+}
+
+/// What was added to a run, and the run, which drops the outputs.
+struct Added {
+    segment: Arc<Segment>,
+    _run: Arc<Run>,
+}
+
+impl Storage for Added {
+    fn values(&self) -> &Values {
+        &self.segment.values
     }
 }
 
 impl Supervisor for Run {
     fn failed(&self, task: TaskId, cause: BoxError) {
-        let mut failure = Some(Failure::of_body(cause, self.flow.job.settings_of(task)));
+        let failure = self.with_settings(task, |settings| Failure::of_body(cause, settings));
+        let mut failure = Some(failure);
         self.ask(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
             let current = !self.has_ended() && self.ended_state(task).is_none();
@@ -361,11 +427,17 @@ impl Supervisor for Run {
     }
 
     fn watched(&self, node: u32) {
-        self.ask(|policy, effects| policy.notify_watchers(self, TaskId(node), effects));
+        self.ask(|policy, effects| {
+            policy.fire_late(self, TaskId(node), effects);
+            policy.notify_watchers(self, TaskId(node), effects);
+        });
     }
 
-    fn array_settled(&self, array: usize) {
-        self.ask(|policy, effects| policy.notify_array_watchers(self, array, effects));
+    fn array_settled(&self, settled: Settled) {
+        self.ask(|policy, effects| {
+            policy.fire_late_settled(self, &settled, effects);
+            policy.notify_ended(self, effects);
+        });
     }
 
     fn finished(&self) {

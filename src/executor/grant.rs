@@ -224,14 +224,15 @@ impl Lease {
 
     fn call(&self) -> Step {
         let run = self.charge.run();
-        let Some((node, index)) = run.job().locate(self.task) else {
+        let Some(place) = run.locate(self.task) else {
             return Step::Stale;
         };
+        let (segment, index) = (&*place.segment, place.index);
         let host: Arc<dyn Host> = run.clone();
         let end = Cell::new(if self.task.is_element() { index + 1 } else { 0 });
         let call = Call {
             host: &host,
-            values: &run.flow().values,
+            values: &segment.values,
             first: &AtomicU32::new(self.task.0 - index),
             attempt: self.attempt,
             gpus: self.charge.gpus(),
@@ -239,13 +240,14 @@ impl Lease {
             cursor: &AtomicU32::new(index),
             end: &end,
         };
-        run.job().units[node as usize].call(&call)
+        segment.job.units[place.node as usize].call(&call)
     }
 
     fn report(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.completed, true) {
             let run = self.charge.run();
-            let mut ended = Some(outcome.judged(run.job().settings_of(self.task)));
+            let ended = run.with_settings(self.task, |settings| outcome.judged(settings));
+            let mut ended = Some(ended);
             run.engine().with(|policy, effects| {
                 // What no longer counts is the user's to drop, outside the lock.
                 let current = policy.is_current(run, self.task, self.attempt);

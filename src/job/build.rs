@@ -1,11 +1,12 @@
 //! The builder of jobs.
 
+use super::addition::{Numbers, Ties};
 use super::frozen::{ArrayPart, array_of_node};
 use super::settings::JobSettings;
 use super::task::Task;
 use crate::graph::{Dependency, Edges, Graph};
 use crate::model::{
-    Defect, DefectKind, Error, JobTag, MAX_INDEX, Name, Panic, Result, TaskSettings,
+    Defect, DefectKind, Error, JobTag, Name, Panic, Result, TaskSettings,
 };
 use crate::work::{
     Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Ref, Slot, TaskRef, Unit, Upstream,
@@ -43,7 +44,12 @@ pub struct Job {
     pub(super) edges: Edges,
     pub(super) units: Vec<Box<dyn Unit>>,
     pub(super) arrays: Vec<ArrayPart>,
+    /// One more than the number of the last element.
     pub(super) elements: u32,
+    /// What it may number its nodes and elements with: in an addition to a run, not from 0 on.
+    pub(super) numbers: Numbers,
+    /// Of an addition to a run: what ties it to that.
+    pub(super) ties: Option<Box<Ties>>,
     pub(super) layout: Layout,
     pub(super) names: HashMap<Arc<str>, u32>,
     pub(super) labels: HashMap<u32, Arc<str>>,
@@ -71,6 +77,8 @@ impl Job {
             units: Vec::new(),
             arrays: Vec::new(),
             elements: 0,
+            numbers: Numbers::default(),
+            ties: None,
             layout: Layout::default(),
             names: HashMap::new(),
             labels: HashMap::new(),
@@ -96,11 +104,17 @@ impl Job {
     {
         let node = self.begin_node(name.into());
         inputs.upstreams(&mut |input| self.depend(node, input));
+        let mut places = inputs.places();
+        if self.ties.is_some() {
+            let mut upstreams = Vec::new();
+            inputs.upstreams(&mut |input| upstreams.push(input));
+            self.import(&mut places, &upstreams);
+        }
         let slot = self.place(node, 1);
-        self.end_node(task_unit(body, inputs.places(), slot));
+        self.end_node(task_unit(body, places, slot));
         Handle {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
         }
     }
@@ -127,7 +141,7 @@ impl Job {
         self.end_node(task_unit(body, (), slot));
         Handle {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
         }
     }
@@ -136,8 +150,8 @@ impl Job {
     pub fn add<T: Send + Sync + 'static>(&mut self, task: Task<T>) -> Handle<T> {
         let node = self.begin_node(task.name);
         task.inputs
-            .into_iter()
-            .for_each(|input| self.depend(node, input));
+            .iter()
+            .for_each(|&input| self.depend(node, input));
         task.after
             .into_iter()
             .for_each(|before| self.follow(node, before));
@@ -148,10 +162,15 @@ impl Job {
             self.settings.insert(node, task.settings);
         }
         let slot = self.place(node, 1);
-        self.end_node((task.unit)(slot));
+        let mut inputs = task.inputs.iter();
+        let unit = (task.unit)(slot, &mut |at| match inputs.next() {
+            Some(input) if input.job != self.tag => self.import_one(input, at),
+            _ => at,
+        });
+        self.end_node(unit);
         Handle {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
         }
     }
@@ -223,10 +242,12 @@ impl Job {
         }));
         let mut upstreams = Vec::new();
         inputs.upstreams(&mut |input| upstreams.push(input));
+        let mut places = inputs.places();
+        self.import(&mut places, &upstreams);
         let len = self.array_len(node, items.len());
         let slot = self.place(node, len);
         self.end_array(
-            map_unit(body, items, inputs.places(), slot),
+            map_unit(body, items, places, slot),
             &upstreams,
             len,
             slot,
@@ -265,9 +286,11 @@ impl Job {
         let node = self.begin_node(name.into());
         let mut upstreams = Vec::new();
         inputs.upstreams(&mut |input| upstreams.push(input));
+        let mut places = inputs.places();
+        self.import(&mut places, &upstreams);
         let len = self.array_len(node, len);
         let slot = self.place(node, len);
-        let unit = index_unit(body, len, inputs.places(), slot);
+        let unit = index_unit(body, len, places, slot);
         self.end_array(unit, &upstreams, len, slot)
     }
 
@@ -291,10 +314,12 @@ impl Job {
         if let Some(other) = uneven {
             self.defect(node, DefectKind::LengthMismatch(len, other.len));
         }
+        let mut places = inputs.places();
+        self.import(&mut places, &upstreams);
         let len = self.array_len(node, len as usize);
         let slot = self.place(node, len);
         self.end_array(
-            each_unit(body, inputs.places(), slot, len),
+            each_unit(body, places, slot, len),
             &upstreams,
             len,
             slot,
@@ -319,19 +344,22 @@ impl Job {
 
     /// Makes `after` wait for the success of `before`, with no value passed.
     pub fn order(&mut self, before: impl Into<TaskRef>, after: impl Into<TaskRef>) {
-        let (before, after) = (before.into(), after.into());
-        if self.knows(after.node, before) && self.knows(before.node, after) {
-            self.edges.add_edge(before.node, after.node);
+        let before = before.into();
+        let Some(after) = self.own(after.into()) else {
+            return;
+        };
+        if before.job == self.tag {
+            self.edges.add_edge(self.local(before), after);
+        } else {
+            self.follow_earlier(after, before, false);
         }
     }
 
     /// Keeps the outputs of a task or array as long as the [`Run`](crate::Run), although others depend on it.
     /// (Outputs that nobody depends on are kept anyway.)
     pub fn keep(&mut self, task: impl Into<TaskRef>) {
-        let task = task.into();
-        if self.knows(task.node, task) {
-            self.kept.push(task.node);
-        }
+        let node = self.own(task.into());
+        self.kept.extend(node);
     }
 
     /// The job's name.
@@ -342,7 +370,7 @@ impl Job {
     /// How many tasks there are; each element of an array is one.
     pub fn len(&self) -> u64 {
         let singles = (self.units.len() - self.arrays.len()) as u64;
-        singles + u64::from(self.elements)
+        singles + u64::from(self.elements - self.numbers.elements.start)
     }
 
     /// Whether there is no task. Such a job succeeds at once.
@@ -395,51 +423,66 @@ impl Job {
     /// The node reads an input: it follows that node, and wants its output.
     #[inline]
     fn depend(&mut self, node: u32, input: Upstream) {
-        self.follow(
-            node,
-            TaskRef {
-                job: input.job,
-                node: input.node,
-            },
-        );
+        self.follow(node, input.task());
         self.want(input);
     }
 
     /// Another input wants a node's output. Nodes whose outputs need no dropping aren't counted.
     #[inline]
     fn want(&mut self, input: Upstream) {
-        if let Some(wanted) = self
-            .wanted
-            .get_mut(input.node as usize)
-            .filter(|_| input.job == self.tag)
-        {
+        if input.job != self.tag {
+            return;
+        }
+        let node = self.local(input.task());
+        if let Some(wanted) = self.wanted.get_mut(node as usize) {
             *wanted += 1;
         }
     }
 
     #[inline]
     fn follow(&mut self, node: u32, before: TaskRef) {
-        if self.knows(node, before) {
-            self.edges.follow(before.node);
+        if before.job == self.tag {
+            self.edges.follow(self.local(before));
+        } else {
+            self.follow_earlier(node, before, false);
         }
     }
 
-    /// Whether a handle is one of this job.
-    #[inline]
-    pub(super) fn knows(&mut self, node: u32, task: TaskRef) -> bool {
-        let known = task.job == self.tag;
-        if !known {
-            self.defect(node, DefectKind::ForeignHandle);
+    /// The node of a handle, if it is one of this job, or of this addition.
+    pub(super) fn own(&mut self, task: TaskRef) -> Option<u32> {
+        let own = (task.job == self.tag).then(|| self.local(task));
+        if own.is_none() {
+            let kind = match self.ties {
+                Some(_) => DefectKind::AddedBefore,
+                None => DefectKind::ForeignHandle,
+            };
+            self.defects.push(Defect {
+                index: None,
+                task: Some(task.task.to_string()),
+                kind,
+            });
         }
-        known
+        own
+    }
+
+    /// The node of one of its own handles, counted from 0.
+    #[inline]
+    fn local(&self, task: TaskRef) -> u32 {
+        task.task.0 - self.numbers.nodes.start
+    }
+
+    /// The number that a node has in handles.
+    #[inline]
+    pub(super) fn number(&self, node: u32) -> u32 {
+        self.numbers.nodes.start + node
     }
 
     #[cold]
-    fn defect(&mut self, node: u32, kind: DefectKind) {
+    pub(super) fn defect(&mut self, node: u32, kind: DefectKind) {
         self.defects.push(self.defect_of(node, kind));
     }
 
-    pub(super) fn defect_of(&self, node: u32, kind: DefectKind) -> Defect {
+    pub(crate) fn defect_of(&self, node: u32, kind: DefectKind) -> Defect {
         Defect {
             index: None,
             task: Some(self.label(node)),
@@ -473,19 +516,11 @@ impl Job {
             match input.kind {
                 // Without elements nothing happens element by element: the array waits for the other as a whole.
                 Dependency::Each if len == 0 => self.depend(node, input),
-                Dependency::Each
-                    if self.knows(
-                        node,
-                        TaskRef {
-                            job: input.job,
-                            node: input.node,
-                        },
-                    ) =>
-                {
+                Dependency::Each if input.job == self.tag => {
                     self.want(input);
-                    each.extend(self.array_of(input.node));
+                    each.extend(self.array_of(self.local(input.task())));
                 }
-                Dependency::Each => (),
+                Dependency::Each => self.follow_earlier(node, input.task(), true),
                 _ => self.depend(node, input),
             }
         }
@@ -499,7 +534,7 @@ impl Job {
         self.end_node(unit);
         Array {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
             first,
             len,
@@ -512,7 +547,7 @@ impl Job {
 
     /// The length of a new array; none if the job would hold too many elements.
     fn array_len(&mut self, node: u32, len: usize) -> u32 {
-        let room = (MAX_INDEX - self.elements) as usize;
+        let room = (self.numbers.elements.end - self.elements) as usize;
         if len > room {
             self.defect(node, DefectKind::TooManyTasks);
             return 0;
@@ -523,7 +558,7 @@ impl Job {
     pub(super) fn label(&self, node: u32) -> String {
         match self.labels.get(&node) {
             Some(name) => name.to_string(),
-            None => format!("task {node}"),
+            None => format!("task {}", self.number(node)),
         }
     }
 
@@ -538,7 +573,7 @@ impl Job {
         let taken = name.is_some_and(|name| {
             self.names.contains_key(name) || new_names.insert(name, index).is_some()
         });
-        let foreign = task.dependencies().any(|tag| tag != self.tag);
+        let foreign = self.ties.is_none() && task.dependencies().any(|tag| tag != self.tag);
         [
             (name == Some("")).then_some(DefectKind::EmptyName),
             taken.then_some(DefectKind::DuplicateName),

@@ -1,5 +1,6 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
+mod addition;
 mod build;
 mod freeze;
 mod frozen;
@@ -10,4 +11,5 @@ pub use build::Job;
 pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
+pub(crate) use addition::{Late, Numbers, Ties};
 pub(crate) use frozen::{ArrayPart, Frozen};

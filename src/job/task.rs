@@ -1,7 +1,7 @@
 //! A single task with settings of its own.
 
 use crate::model::{Backoff, JobTag, MaxRetries, Name, Resources, TaskSettings};
-use crate::work::{Body, Inputs, Slot, TaskRef, Unit, Upstream, task_unit};
+use crate::work::{Body, Inputs, Places, Slot, TaskRef, Unit, Upstream, task_unit};
 use std::fmt;
 use std::time::Duration;
 
@@ -22,8 +22,11 @@ pub struct Task<T> {
     pub(super) after_named: Vec<String>,
     pub(super) keep: bool,
     pub(super) settings: TaskSettings,
-    pub(super) unit: Box<dyn FnOnce(Slot<T>) -> Box<dyn Unit>>,
+    pub(super) unit: Box<MakeUnit<T>>,
 }
+
+/// Makes the unit, given where the output goes, and what [relocates](Places::relocate) the inputs.
+type MakeUnit<T> = dyn FnOnce(Slot<T>, &mut dyn FnMut(u32) -> u32) -> Box<dyn Unit>;
 
 impl<T: Send + Sync + 'static> Task<T> {
     /// A task that reads `inputs` and runs `body` on them: see [`Job::task`](crate::Job::task).
@@ -35,7 +38,7 @@ impl<T: Send + Sync + 'static> Task<T> {
     {
         let mut upstreams = Vec::new();
         inputs.upstreams(&mut |input| upstreams.push(input));
-        let places = inputs.places();
+        let mut places = inputs.places();
         Task {
             name: name.into(),
             inputs: upstreams,
@@ -43,7 +46,10 @@ impl<T: Send + Sync + 'static> Task<T> {
             after_named: Vec::new(),
             keep: false,
             settings: TaskSettings::default(),
-            unit: Box::new(move |slot| task_unit(body, places, slot)),
+            unit: Box::new(move |slot, relocate| {
+                places.relocate(relocate);
+                task_unit(body, places, slot)
+            }),
         }
     }
 

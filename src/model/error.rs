@@ -70,6 +70,8 @@ pub enum ErrorKind {
     OutputFreed,
     /// The handle belongs to another job, or the index is not in the array.
     UnknownTask,
+    /// The run takes no more tasks: it was [sealed](crate::Run::seal), has ended, or was submitted whole.
+    Sealed,
     /// Two functions of one name and version in a registry.
     DuplicateFunction,
     /// The executor itself failed.

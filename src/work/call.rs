@@ -3,9 +3,10 @@
 use super::Context;
 use super::context::Locals;
 use super::values::Values;
-use crate::model::{Panic, TaskId};
+use crate::model::{JobTag, Panic, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Gate, Signal, Turnstile};
+use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -28,21 +29,10 @@ pub struct Call<'a> {
 pub(crate) struct LanePass<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) turnstile: &'a Turnstile,
-    pub(crate) seen: Cell<Signal>,
+    /// Learnt under the engine's lock, first with the work that the lane was given.
+    pub(crate) seen: &'a Cell<Signal>,
     /// The engine wants the lane to give back what it has not begun.
-    pub(crate) recalled: Cell<bool>,
-}
-
-impl<'a> LanePass<'a> {
-    /// `seen` was learnt under the engine's lock, with the work that the lane was given.
-    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile, seen: Signal) -> Self {
-        LanePass {
-            gate,
-            turnstile,
-            seen: Cell::new(seen),
-            recalled: Cell::new(false),
-        }
-    }
+    pub(crate) recalled: &'a Cell<bool>,
 }
 
 /// The run a call belongs to, as bodies need it. The methods are the cold paths.
@@ -66,7 +56,18 @@ pub(crate) trait Host: Send + Sync {
     /// Worker-local state of this run.
     fn locals(&self) -> &Locals;
 
-    /// The storage of the run's outputs.
+    /// What holds the task's output.
+    fn storage_of(self: Arc<Self>, task: TaskId) -> Arc<dyn Storage>;
+
+    /// Handles of what was described with the task have this tag.
+    fn tag_of(&self, task: TaskId) -> JobTag;
+
+    /// The run itself, for those who know what it is.
+    fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// What holds the outputs of tasks that were described together, and the run that they are of.
+pub(crate) trait Storage: Send + Sync {
     fn values(&self) -> &Values;
 }
 

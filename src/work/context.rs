@@ -1,6 +1,7 @@
 //! What a body can ask about the attempt it is.
 
 use super::call::Host;
+use super::handles::TaskRef;
 use crate::model::{Panic, TaskId};
 use crate::sync::lock;
 use std::any::{Any, TypeId};
@@ -60,6 +61,15 @@ impl Context {
             .is_cancelled(self.task, self.leased.then_some(self.attempt))
     }
 
+    /// The task being run, or the element of an array: for tasks that it [adds](Context::add) and that are to start after
+    /// it has succeeded.
+    pub fn this(&self) -> TaskRef {
+        TaskRef {
+            job: self.host.tag_of(self.task),
+            task: self.task,
+        }
+    }
+
     /// Which attempt this is, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
@@ -116,6 +126,18 @@ impl Context {
         let result = body(&mut state);
         self.host.locals().give_back(state);
         result
+    }
+}
+
+/// What the façade needs to know of it.
+impl Context {
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
+    /// The task being run, and its attempt, if that was leased.
+    pub(crate) fn attempted(&self) -> (TaskId, Option<u32>) {
+        (self.task, self.leased.then_some(self.attempt))
     }
 }
 

@@ -20,11 +20,11 @@ pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 
-pub(crate) use call::{Call, Host, LanePass};
+pub(crate) use call::{Call, Host, LanePass, Storage};
 pub(crate) use context::Locals;
-pub(crate) use inputs::{Prepend, Ref, Upstream};
+pub(crate) use inputs::{Places, Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
 pub(crate) use unit::{
     Kind, Later, Queued, Step, Unit, each_unit, index_unit, map_unit, task_unit,
 };
-pub(crate) use values::{Layout, Slot, Values};
+pub(crate) use values::{Layout, MAX_IMPORTS, Slot, Values, import};

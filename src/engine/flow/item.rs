@@ -66,6 +66,11 @@ impl Item {
         }
     }
 
+    /// What tells its segment: its first element, or the node that its first source has the number of.
+    pub(super) fn first_task(self) -> TaskId {
+        TaskId(self.start & !SOURCES)
+    }
+
     /// How many tasks it begins with: an array to be opened counts as one.
     pub(crate) fn len(self) -> u32 {
         match self.ready() {

@@ -5,7 +5,7 @@
 //! except when the run's signal changed or something did not succeed.
 
 use super::shift::Shift;
-use super::{Flow, Item, Sink};
+use super::{Flow, Item, Segment, SegmentRef, Settled, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Bell, Signal, Turnstile};
@@ -27,7 +27,7 @@ pub(crate) trait Supervisor {
     /// A task that somebody watches has ended.
     fn watched(&self, node: u32);
     /// Elements of an array that somebody watches have ended, or all of it has.
-    fn array_settled(&self, array: usize);
+    fn array_settled(&self, settled: Settled);
     /// Nothing is left unfinished.
     fn finished(&self);
     /// Ready work that the lane will not begin.
@@ -42,9 +42,11 @@ pub(crate) struct Lane {
     pub(super) end: Cell<u32>,
     /// One after the last element of the piece being run.
     pub(super) piece_end: Cell<u32>,
-    /// Sources of the piece being run that have not been begun.
+    /// What the first node of the segment being worked on is called in its run.
+    pub(super) base: Cell<u32>,
+    /// Sources of the piece being run that have not been begun: positions in the segment's list of them.
     pub(super) sources: Cell<(u32, u32)>,
-    /// The node to go on with.
+    /// The node to go on with, counted in the segment.
     pub(super) next: Cell<Option<u32>>,
     /// How many sources make a piece. Each array has its own number of elements.
     pub(super) grain: Cell<u32>,
@@ -61,13 +63,13 @@ pub(crate) struct LaneShared {
 /// gate closed, and by the curious at any time.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// The task being run: its node, or its array's first element.
+    /// The task being run: its node, or its array's first element, by its number in the run.
     pub(super) first: AtomicU32,
     /// The element being run, in its array.
     pub(super) cursor: AtomicU32,
     /// The first element of the piece that is not settled.
     pub(super) settled: AtomicU32,
-    /// One more than the array whose elements are being run; 0 for none.
+    /// One more than the array, in its segment, whose elements are being run; 0 for none.
     pub(super) array: AtomicU32,
     /// Successes not reported to the run.
     pub(super) unreported: AtomicU32,
@@ -101,6 +103,7 @@ impl Lane {
             deque,
             end: Cell::new(0),
             piece_end: Cell::new(0),
+            base: Cell::new(0),
             sources: Cell::new((0, 0)),
             next: Cell::new(None),
             grain: Cell::new(1),
@@ -131,27 +134,42 @@ impl Lane {
             }
             self.deque.push(item);
         }
-        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen);
-        let call = Call {
-            host,
-            values: &flow.values,
-            first: &self.shared.progress.first,
-            attempt: 1,
-            gpus: None,
-            lane: Some(pass),
-            cursor: &self.shared.progress.cursor,
-            end: &self.end,
-        };
-        let shift = Shift::new(self, flow, call, engine, bell);
-        shift.run();
-        shift.report();
+        let recalled = Cell::new(false);
+        let seen = Cell::new(seen);
+        let mut next = None;
+        loop {
+            let segment = match next {
+                Some(item) => flow.segment_of(item),
+                None => SegmentRef::First(&flow.first),
+            };
+            let pass = LanePass {
+                gate: &flow.gate,
+                turnstile: &self.shared.turnstile,
+                seen: &seen,
+                recalled: &recalled,
+            };
+            let call = Call {
+                host,
+                values: &segment.values,
+                first: &self.shared.progress.first,
+                attempt: 1,
+                gpus: None,
+                lane: Some(pass),
+                cursor: &self.shared.progress.cursor,
+                end: &self.end,
+            };
+            next = Shift::new(self, flow, &segment, call, engine, bell).run(next);
+            if next.is_none() {
+                break;
+            }
+        }
         flow.leave(&self.shared);
     }
 
     /// Puts what this thread holds, and has not begun, where other lanes find it: its body is about to wait.
     pub(crate) fn publish(&self) {
         if let Some(next) = self.next.take() {
-            self.deque.push(Item::node(next));
+            self.deque.push(Item::node(self.base.get() + next));
         }
         self.publish_sources();
         let progress = &self.shared.progress;
@@ -166,7 +184,8 @@ impl Lane {
     pub(super) fn publish_sources(&self) {
         let (start, end) = self.sources.replace((0, 0));
         if start < end {
-            self.deque.push(Item::sources(start..end));
+            let base = self.base.get();
+            self.deque.push(Item::sources(base + start..base + end));
         }
     }
 
@@ -211,9 +230,20 @@ impl LaneShared {
         u64::from(self.progress.unreported.swap(0, Ordering::Relaxed))
     }
 
-    /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
-    /// array if that completed it.
-    pub(crate) fn settle(&self, flow: &Flow, sink: &mut impl Sink) -> Option<usize> {
+    /// An element of the array that the lane is at, if it is at one.
+    pub(super) fn array(&self) -> Option<TaskId> {
+        let is_at_one = self.progress.array.load(Ordering::Acquire) != 0;
+        is_at_one.then(|| TaskId(self.progress.first.load(Ordering::Relaxed)))
+    }
+
+    /// Settles the elements of an array of the segment that the lane has run: the lane inside the gate, or the engine with
+    /// it closed. `numbered` says that the sink wants the numbers of the run. Returns what was settled.
+    pub(crate) fn settle(
+        &self,
+        segment: &Segment,
+        sink: &mut impl Sink,
+        numbered: bool,
+    ) -> Option<Settled> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.settled.load(Ordering::Relaxed)
             ..self.progress.cursor.load(Ordering::Relaxed);
@@ -222,9 +252,16 @@ impl LaneShared {
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
-        let completed = flow.elements_succeeded(array, done, sink);
-        completed
-            .then(|| flow.array_succeeded(array, sink))
-            .map(|()| array)
+        let completed = segment.elements_succeeded(array, done.clone(), sink);
+        match completed {
+            true if numbered => segment.array_succeeded(array, sink),
+            true => segment.array_done(array, sink),
+            false => (),
+        }
+        Some(Settled {
+            node: segment.job.base + segment.job.arrays[array].node,
+            elements: done,
+            completed,
+        })
     }
 }

@@ -13,14 +13,17 @@
 mod bits;
 mod item;
 mod lane;
+mod segment;
 mod shift;
 mod word;
 
 use bits::Bits;
+use segment::Added;
 use word::Word;
 
 pub(crate) use item::{Item, Ready};
 pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use segment::{Segment, SegmentRef};
 
 use crate::graph::{SOLE, Successors};
 use crate::job::{ArrayPart, Frozen};
@@ -30,16 +33,20 @@ use crate::sync::{Gate, read, write};
 use crate::work::{Unit, Values};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, RwLock};
+use std::time::Duration;
 
 /// The state of every task of one run.
 pub(crate) struct Flow {
-    pub(crate) job: Arc<Frozen>,
     pub(crate) gate: Gate,
-    pub(crate) values: Values,
-    words: Box<[Word]>,
-    arrays: Box<[ArrayFlow]>,
-    /// Tasks that have not ended, less what lanes have not yet reported.
+    /// The job as it was submitted.
+    pub(crate) first: Segment,
+    /// What came later, if the job is open.
+    added: Option<Box<Added>>,
+    total: AtomicU64,
+    /// Tasks that have not ended, less what lanes have not yet reported; one more while the run is not sealed.
     unfinished: AtomicU64,
+    /// That one.
+    held: AtomicU64,
     crew: RwLock<Vec<Arc<LaneShared>>>,
 }
 
@@ -59,6 +66,55 @@ pub(crate) struct ArrayFlow {
     skipped: OnceLock<Bits>,
     /// What each element still waits for, if it waits for more than one thing.
     conditions: Option<Box<[AtomicU32]>>,
+}
+
+/// Where a task of a run is found.
+pub(crate) struct Place<'a> {
+    pub(crate) segment: SegmentRef<'a>,
+    /// Its node, or that of its array, counted from 0 in the segment.
+    pub(crate) node: u32,
+    /// Its index in its array, or 0.
+    pub(crate) index: u32,
+}
+
+impl Place<'_> {
+    /// The node, by its number in the run.
+    pub(crate) fn task(&self) -> TaskId {
+        self.segment.job.task(self.node)
+    }
+
+    /// Asks to be told of the end of the task, or of the array and each of its elements. The engine calls it with the gate
+    /// closed.
+    pub(crate) fn watch(&self) {
+        match self.array() {
+            Some(array) => self.segment.array(array).watch(),
+            None => self.segment.word(self.node).watch(),
+        }
+    }
+
+    /// The array that the node is, if it is one.
+    pub(crate) fn array(&self) -> Option<usize> {
+        self.segment.job.array_of_node(self.node)
+    }
+
+    /// How the task, the element, or the array as a whole, ended.
+    pub(crate) fn ended(&self, task: TaskId) -> Option<TaskState> {
+        let array = self.array().filter(|_| task.is_element());
+        match array {
+            Some(array) => self.segment.array(array).state(self.index),
+            None => self.segment.word(self.node).ended(),
+        }
+    }
+}
+
+/// Elements of an array that have succeeded.
+pub(crate) struct Settled {
+    /// The array as a node, by its number in the run.
+    pub(crate) node: u32,
+    /// By their indexes.
+    pub(crate) elements: Range<u32>,
+    /// They were the last ones.
+    pub(crate) completed: bool,
 }
 
 /// What settling a node touches, each a pointer away.
@@ -85,7 +141,7 @@ impl Nodes<'_> {
 /// Where newly ready work goes: a lane's deque, or the policy's queue.
 pub(crate) trait Sink {
     fn ready(&mut self, item: Item);
-    /// A node is ready.
+    /// A node is ready: by its number in the segment for [`Nodes::fire`], elsewhere in the run.
     #[inline]
     fn node(&mut self, node: u32) {
         self.ready(Item::node(node));
@@ -95,104 +151,68 @@ pub(crate) trait Sink {
 }
 
 impl Flow {
-    pub(crate) fn new(job: Arc<Frozen>) -> Self {
+    pub(crate) fn new(job: Arc<Frozen>, now: Duration) -> Self {
+        let held = u64::from(job.open);
         Flow {
             gate: Gate::default(),
-            values: Values::new(job.layout),
-            words: job.take_counts().into_iter().map(Word::new).collect(),
-            arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
-            unfinished: AtomicU64::new(job.tasks),
+            added: job.open.then(Box::default),
+            total: AtomicU64::new(job.tasks),
+            unfinished: AtomicU64::new(job.tasks + held),
+            held: AtomicU64::new(held),
             crew: RwLock::default(),
-            job,
+            first: Segment::new(job.clone(), Values::new(job.layout), 0, now),
         }
     }
 
-    /// What can start at once.
-    pub(crate) fn initial(&self) -> Option<Item> {
-        let sources = self.job.csr.sources.len() as u32;
-        (sources > 0).then(|| Item::sources(0..sources))
-    }
-
-    pub(crate) fn word(&self, node: u32) -> &Word {
-        &self.words[node as usize]
-    }
-
-    pub(crate) fn array(&self, array: usize) -> &ArrayFlow {
-        &self.arrays[array]
-    }
-
-    /// A node has succeeded: what that makes ready goes to `sink`.
-    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
-        self.nodes().fire(node, sink);
-    }
-
-    /// The nodes, for those who settle one after another.
-    pub(crate) fn nodes(&self) -> Nodes<'_> {
-        Nodes {
-            words: &self.words,
-            units: &self.job.units,
-            successors: self.job.csr.all_successors(),
+    /// The segment of a task, and the task's node and index there, if the run has it.
+    pub(crate) fn locate(&self, task: TaskId) -> Option<Place<'_>> {
+        if let Some((node, index)) = self.first.job.locate(task) {
+            return Some(Place {
+                segment: SegmentRef::First(&self.first),
+                node,
+                index,
+            });
         }
+        let segment = self.added.as_ref()?.find(task)?;
+        let (node, index) = segment.job.locate(task)?;
+        Some(Place {
+            segment: SegmentRef::Added(segment),
+            node,
+            index,
+        })
     }
 
-    /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
-    /// array is done with it, which is so for one without elements.
-    pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
-        let part = &self.job.arrays[array];
-        self.elements_advance(array, 0..part.len, sink);
-        part.len == 0 && self.word(part.node).is_pending()
-    }
-
-    /// One condition of each of these elements is met.
-    fn elements_advance(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
-        let Some(conditions) = &self.arrays[array].conditions else {
-            return self.elements_ready(array, elements, sink);
+    /// The segment of ready work.
+    pub(super) fn segment_of(&self, item: Item) -> SegmentRef<'_> {
+        let added = match &self.added {
+            Some(added) if !self.first.holds(item) => added.find(item.first_task()),
+            _ => None,
         };
-        let mut ready = elements.start..elements.start;
-        for index in elements {
-            let last = conditions[index as usize].fetch_sub(1, Ordering::AcqRel) == 1;
-            if last && ready.end == index {
-                ready.end += 1;
-            } else {
-                self.elements_ready(array, ready, sink);
-                ready = index + u32::from(!last)..index + 1;
-            }
-        }
-        self.elements_ready(array, ready, sink);
+        added.map_or(SegmentRef::First(&self.first), SegmentRef::Added)
     }
 
-    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
-        let part = &self.job.arrays[array];
-        let numbers = part.first + elements.start..part.first + elements.end;
-        match numbers.is_empty() {
-            true => (),
-            false if part.queued => sink.queue_elements(numbers),
-            false => sink.ready(Item::elements(numbers)),
-        }
+    /// All segments; those that were added in the order of their numbers.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = SegmentRef<'_>> {
+        let added = self.added.as_ref().map(|added| added.all());
+        let added = added.into_iter().flatten().map(SegmentRef::Added);
+        [SegmentRef::First(&self.first)].into_iter().chain(added)
     }
 
-    /// These elements have succeeded. Returns whether the whole array now has.
-    pub(crate) fn elements_succeeded(
-        &self,
-        array: usize,
-        elements: Range<u32>,
-        sink: &mut impl Sink,
-    ) -> bool {
-        let state = &self.arrays[array];
-        let count = elements.end - elements.start;
-        state.succeeded.set(elements.clone());
-        state.ended.set(elements.clone());
-        for &to in &self.job.arrays[array].each_to {
-            self.elements_advance(to as usize, elements.clone(), sink);
-        }
-        count > 0 && state.left.fetch_sub(count, Ordering::AcqRel) == count
+    /// Takes in an addition whose tasks count from now on. Nothing of it is ready yet.
+    pub(crate) fn add(&self, segment: &Arc<Segment>) {
+        let Some(added) = &self.added else { return };
+        let _nobody_looks = write(&self.crew);
+        added.insert(segment);
+        self.total.fetch_add(segment.job.tasks, Ordering::Relaxed);
+        self.unfinished
+            .fetch_add(segment.job.tasks, Ordering::Relaxed);
     }
 
-    /// All elements of an array have succeeded: it is a node that has.
-    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
-        let node = self.job.arrays[array].node;
-        self.word(node).succeed();
-        self.fire(node, sink);
+    /// No more tasks will be added. Returns whether none is left.
+    pub(crate) fn seal(&self) -> bool {
+        let _nobody_looks = write(&self.crew);
+        let held = self.held.swap(0, Ordering::Relaxed);
+        self.report(held)
     }
 
     /// Tasks have ended and are reported. Returns whether none is left.
@@ -207,14 +227,15 @@ impl Flow {
         self.report(lanes.map(LaneShared::take_unreported).sum())
     }
 
-    /// Tasks that have not ended, to the last one. The lock keeps lanes from reporting between the two looks, which would
-    /// have their successes counted twice or not at all.
-    pub(crate) fn unfinished(&self) -> u64 {
+    /// How many tasks there are, and how many of them have not ended, to the last one. The lock keeps lanes from reporting
+    /// between the two looks, which would have their successes counted twice or not at all.
+    pub(crate) fn counts(&self) -> (u64, u64) {
         let crew = write(&self.crew);
         let unreported: u64 = crew.iter().map(|lane| lane.unreported()).sum();
-        self.unfinished
-            .load(Ordering::Acquire)
-            .saturating_sub(unreported)
+        let unfinished = self.unfinished.load(Ordering::Acquire);
+        let held = self.held.load(Ordering::Relaxed);
+        let total = self.total.load(Ordering::Relaxed);
+        (total, unfinished.saturating_sub(unreported + held))
     }
 
     /// A lane begins to work on the run.
@@ -238,19 +259,21 @@ impl Flow {
     }
 
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
-    /// Returns the arrays which that completed, and whether no task is left. The caller holds the engine's lock; the gate
-    /// stays shut until it gives the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<usize>, bool) {
+    /// Returns what that was, and whether no task is left. The caller holds the engine's lock; the gate stays shut until it
+    /// gives the lock up.
+    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<Settled>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
             crew.iter().map(|lane| lane.turnstile())
         });
-        let completed = crew
-            .iter()
-            .filter_map(|lane| lane.settle(self, sink))
-            .collect();
-        (completed, self.report_of(crew.iter().map(|lane| &**lane)))
+        let mut settled = Vec::new();
+        for lane in &crew {
+            let array = lane.array();
+            let place = array.and_then(|element| self.locate(element));
+            settled.extend(place.and_then(|place| lane.settle(&place.segment, sink, true)));
+        }
+        (settled, self.report_of(crew.iter().map(|lane| &**lane)))
     }
 }
 

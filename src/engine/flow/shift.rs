@@ -4,7 +4,7 @@
 //! are run in pieces, cut so that a piece takes about [`PIECE`], with the rest up for stealing.
 
 use super::lane::{Lane, Progress, Supervisor};
-use super::{Flow, Item, Nodes, Ready, Sink};
+use super::{Flow, Item, Nodes, Ready, Segment, Settled, Sink};
 use crate::model::{ELEMENT, Panic, TaskId};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Bell, read};
@@ -26,6 +26,9 @@ const MOST: u32 = 1 << 13;
 pub(super) struct Shift<'a> {
     lane: &'a Lane,
     flow: &'a Flow,
+    segment: &'a Segment,
+    /// What the segment's first node is called in the run.
+    base: u32,
     nodes: Nodes<'a>,
     progress: &'a Progress,
     call: Call<'a>,
@@ -37,14 +40,18 @@ impl<'a> Shift<'a> {
     pub(super) fn new(
         lane: &'a Lane,
         flow: &'a Flow,
+        segment: &'a Segment,
         call: Call<'a>,
         engine: &'a dyn Supervisor,
         bell: &'a Bell,
     ) -> Self {
+        lane.base.set(segment.job.base);
         Shift {
             lane,
             flow,
-            nodes: flow.nodes(),
+            segment,
+            base: segment.job.base,
+            nodes: segment.nodes(),
             progress: &lane.shared.progress,
             call,
             engine,
@@ -52,16 +59,26 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// Until nothing is left to run or to steal, or the engine recalls the lane.
-    pub(super) fn run(&self) {
-        while let Some(item) = self.next_item() {
+    /// Until nothing is left to run or to steal, or the engine recalls the lane. Returns work of another segment, if that
+    /// is next.
+    pub(super) fn run(&self, first: Option<Item>) -> Option<Item> {
+        let mut next = first;
+        while let Some(item) = next.take().or_else(|| self.next_item()) {
+            if !self.segment.holds(item) {
+                return Some(item);
+            }
             match item.ready() {
-                Ready::Node(node) => self.lane.next.set(Some(node)),
-                Ready::Sources(range) => self.lane.sources.set((range.start, range.end)),
+                Ready::Node(node) => self.lane.next.set(Some(node - self.base)),
+                Ready::Sources(range) => {
+                    let (start, end) = (range.start - self.base, range.end - self.base);
+                    self.lane.sources.set((start, end));
+                }
                 Ready::Elements(range) => self.elements(range),
             }
             self.nodes();
         }
+        self.report();
+        None
     }
 
     /// The next piece of work: one's own latest, or another's oldest.
@@ -159,7 +176,7 @@ impl<'a> Shift<'a> {
                 return;
             }
             self.lane.sources.set((start + 1, end));
-            let source = self.flow.job.csr.sources[start as usize];
+            let source = self.segment.job.csr.sources[start as usize];
             self.lane.next.set(Some(source));
         }
     }
@@ -187,7 +204,9 @@ impl<'a> Shift<'a> {
         if !word.is_pending() && !self.has_elements(node) {
             return;
         }
-        self.progress.first.store(node, Ordering::Relaxed);
+        self.progress
+            .first
+            .store(self.base + node, Ordering::Relaxed);
         let unit = &self.nodes.units[node as usize];
         match unit.call(&self.call) {
             Step::Done { release } => {
@@ -197,10 +216,10 @@ impl<'a> Shift<'a> {
                 self.nodes.fire(node, &mut Here(self));
                 self.lane.shared.turnstile.leave();
                 if release {
-                    unit.release(&self.flow.values, 0);
+                    unit.release(&self.segment.values, 0);
                 }
                 if watched {
-                    self.engine.watched(node);
+                    self.engine.watched(self.base + node);
                 }
             }
             other => self.not_done(node, other),
@@ -210,7 +229,7 @@ impl<'a> Shift<'a> {
     /// Whether there may be something to open, although the array as a whole has failed.
     #[cold]
     fn has_elements(&self, node: u32) -> bool {
-        let job = &self.flow.job;
+        let job = &self.segment.job;
         job.array_of_node(node)
             .is_some_and(|array| job.arrays[array].len > 0)
     }
@@ -219,33 +238,38 @@ impl<'a> Shift<'a> {
     fn not_done(&self, node: u32, step: Step) {
         match step {
             Step::Open => self.open(node),
-            Step::Queue | Step::Later(_) => self.engine.queue_node(node),
-            Step::Failed(cause) => self.engine.failed(TaskId(node), cause),
+            Step::Queue | Step::Later(_) => self.engine.queue_node(self.base + node),
+            Step::Failed(cause) => self.engine.failed(TaskId(self.base + node), cause),
             Step::Stale | Step::Done { .. } => (),
         }
     }
 
     fn open(&self, node: u32) {
-        let Some(array) = self.flow.job.array_of_node(node) else {
+        let Some(array) = self.segment.job.array_of_node(node) else {
             return;
         };
         let mut queued = Vec::new();
         if self.inside() {
-            let empty = self.flow.open(array, &mut Both(self, &mut queued));
+            let empty = self.segment.open(array, &mut Both(self, &mut queued));
             if empty {
-                self.flow.array_succeeded(array, &mut Here(self));
+                self.segment.array_done(array, &mut Here(self));
             }
             self.lane.shared.turnstile.leave();
-            self.settled(array, empty, queued);
+            let settled = Settled {
+                node: self.base + node,
+                elements: 0..0,
+                completed: empty,
+            };
+            self.settled(array, Some(settled), queued);
         }
     }
 
     /// Runs a piece of an array.
     fn elements(&self, numbers: Range<u32>) {
-        let Some(array) = self.flow.job.array_of_element(numbers.start) else {
+        let Some(array) = self.segment.job.array_of_element(numbers.start) else {
             return;
         };
-        let part = &self.flow.job.arrays[array];
+        let part = &self.segment.job.arrays[array];
         let (lane, progress) = (self.lane, &self.lane.shared.progress);
         let range = numbers.start - part.first..numbers.end - part.first;
         progress
@@ -258,7 +282,7 @@ impl<'a> Shift<'a> {
         let mut span = 1;
         while !self.is_recalled() && self.select_span(array, span) {
             self.span(array);
-            if self.flow.array(array).is_watched() {
+            if self.segment.array(array).is_watched() {
                 self.settle(array, |_| ());
             }
             if started.elapsed() > PIECE {
@@ -269,7 +293,7 @@ impl<'a> Shift<'a> {
         }
         self.settle(array, |progress| progress.array.store(0, Ordering::Relaxed));
         lane.publish_elements(self.call.index());
-        let grain = &self.flow.array(array).grain;
+        let grain = &self.segment.array(array).grain;
         let before = grain.load(Ordering::Relaxed);
         let done = self.call.index() - range.start;
         grain.store(tuned(before, done, started.elapsed()), Ordering::Relaxed);
@@ -278,7 +302,7 @@ impl<'a> Shift<'a> {
     /// Moves to the next elements of the piece that have not ended, at most `span` of them. Returns whether there are any.
     fn select_span(&self, array: usize, span: u32) -> bool {
         let (lane, progress) = (self.lane, &self.lane.shared.progress);
-        let state = self.flow.array(array);
+        let state = self.segment.array(array);
         let next = loop {
             let rest = progress.cursor.load(Ordering::Relaxed)..lane.piece_end.get();
             let next = if state.is_touched() {
@@ -305,7 +329,7 @@ impl<'a> Shift<'a> {
 
     /// Runs elements up to the first that does not succeed, and deals with that one.
     fn span(&self, array: usize) {
-        let unit = &self.flow.job.units[self.flow.job.arrays[array].node as usize];
+        let unit = &self.segment.job.units[self.segment.job.arrays[array].node as usize];
         let cause = match catch_unwind(AssertUnwindSafe(|| unit.call(&self.call))) {
             Ok(Step::Done { .. } | Step::Open) => return,
             Ok(Step::Failed(cause)) => Some(cause),
@@ -327,30 +351,31 @@ impl<'a> Shift<'a> {
     fn settle(&self, array: usize, move_on: impl FnOnce(&Progress)) {
         let mut queued = Vec::new();
         let inside = self.inside();
-        let completed = inside
-            && self
-                .lane
-                .shared
-                .settle(self.flow, &mut Both(self, &mut queued))
-                .is_some();
+        let settled = match inside {
+            true => {
+                let sink = &mut Both(self, &mut queued);
+                self.lane.shared.settle(self.segment, sink, false)
+            }
+            false => None,
+        };
         move_on(&self.lane.shared.progress);
         if inside {
             self.lane.shared.turnstile.leave();
-            self.settled(array, completed, queued);
+            self.settled(array, settled, queued);
         }
     }
 
     /// What follows outside the gate when elements have succeeded.
-    fn settled(&self, array: usize, completed: bool, queued: Vec<Range<u32>>) {
+    fn settled(&self, array: usize, settled: Option<Settled>, queued: Vec<Range<u32>>) {
         queued
             .into_iter()
             .for_each(|elements| self.engine.queue_elements(elements));
-        if completed {
-            let node = self.flow.job.arrays[array].node;
-            self.flow.job.units[node as usize].finish(&self.flow.values);
+        let Some(settled) = settled else { return };
+        if settled.completed {
+            self.segment.finish(array);
         }
-        if self.flow.array(array).is_watched() {
-            self.engine.array_settled(array);
+        if self.segment.array(array).is_watched() {
+            self.engine.array_settled(settled);
         }
     }
 
@@ -370,9 +395,9 @@ impl<'a> Shift<'a> {
     }
 
     fn grain_of_elements(&self, number: u32) -> u32 {
-        let array = self.flow.job.array_of_element(number);
+        let array = self.segment.job.array_of_element(number);
         array.map_or(1, |array| {
-            self.flow.array(array).grain.load(Ordering::Relaxed)
+            self.segment.array(array).grain.load(Ordering::Relaxed)
         })
     }
 
@@ -431,7 +456,7 @@ impl Sink for Here<'_, '_> {
         let next = &self.0.lane.next;
         match next.get() {
             None => next.set(Some(node)),
-            Some(_) => self.0.push(Item::node(node)),
+            Some(_) => self.0.push(Item::node(self.0.base + node)),
         }
     }
 

@@ -116,7 +116,7 @@ impl Policy {
 
     /// Arranges another attempt, if the task has one left.
     fn retry(&mut self, run: &Run, task: TaskId, attempt: u32, effects: &mut Effects) -> bool {
-        let settings = run.job().settings_of(task);
+        let settings = run.with_settings(task, TaskSettings::clone);
         let Some(entry) = self.entry(run) else {
             return false;
         };
@@ -267,7 +267,8 @@ impl Policy {
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
         let key = entry.key(task, attempt);
         self.order(super::Order::Stop(key), effects);
-        let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
+        let limit = run.with_settings(task, |settings| settings.time_limit);
+        let limit = limit.unwrap_or_default();
         self.fail(
             run,
             task,
@@ -295,7 +296,8 @@ impl Policy {
             self.timers.clear_all(lease.timer);
             self.order(super::Order::Stop(key), effects);
         }
-        let limit = run.job().settings_of(task).deadline.unwrap_or_default();
+        let limit = run.with_settings(task, |settings| settings.deadline);
+        let limit = limit.unwrap_or_default();
         let failure = Failure {
             retryable: false,
             ..Failure::timed_out(limit, "its deadline")

@@ -2,8 +2,7 @@
 
 use super::settle::Walk;
 use super::{Effects, Order, Policy, Run};
-use crate::graph::node_of;
-use crate::model::{ELEMENT, Error, TaskId, TaskState};
+use crate::model::{Error, TaskId, TaskState};
 use std::collections::HashSet;
 
 impl Policy {
@@ -14,8 +13,9 @@ impl Policy {
             return;
         }
         let mut walk = Walk::new(run);
-        for node in 0..run.job().units.len() as u32 {
-            walk.end(TaskId(node), TaskState::Cancelled);
+        for segment in run.flow().segments() {
+            let nodes = 0..segment.job.units.len() as u32;
+            nodes.for_each(|node| walk.end(segment.job.task(node), TaskState::Cancelled));
         }
         let ended = walk.counted();
         run.ledger().ended_by.get_or_insert(cause);
@@ -52,7 +52,7 @@ impl Policy {
         let mut found = vec![root];
         let mut at = 0;
         while let Some(&task) = found.get(at) {
-            let next = dependents(run, task);
+            let next = run.dependents(task);
             found.extend(next.into_iter().filter(|&next| seen.insert(next)));
             at += 1;
         }
@@ -110,28 +110,4 @@ impl Policy {
         effects.wake = true;
         self.orders.extend(keys.into_iter().map(Order::Stop));
     }
-}
-
-/// What directly depends on a task, or on a whole array.
-fn dependents(run: &Run, task: TaskId) -> Vec<TaskId> {
-    let job = run.job();
-    let Some((node, index)) = job.locate(task) else {
-        return Vec::new();
-    };
-    let successors = job.csr.successors(node).iter();
-    let mut found: Vec<_> = successors.map(|&entry| TaskId(node_of(entry))).collect();
-    let each_to = job
-        .array_of_node(node)
-        .map(|array| &job.arrays[array].each_to);
-    for part in each_to
-        .into_iter()
-        .flatten()
-        .map(|&to| &job.arrays[to as usize])
-    {
-        found.push(match task.is_element() {
-            true => TaskId(ELEMENT | (part.first + index)),
-            false => TaskId(part.node),
-        });
-    }
-    found
 }

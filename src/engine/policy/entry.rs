@@ -115,6 +115,15 @@ impl Entry {
         !self.ready.is_empty() || self.run.flow().has_surplus()
     }
 
+    pub(super) fn group(&self) -> RunKey {
+        self.group
+    }
+
+    /// Arrays with limits of their own were added.
+    pub(super) fn add_arrays(&mut self, arrays: HashMap<u32, RunKey>) {
+        self.arrays.extend(arrays);
+    }
+
     /// Who counts the tasks of a node.
     pub(super) fn group_of(&self, node: u32) -> RunKey {
         self.arrays.get(&node).copied().unwrap_or(self.group)
@@ -170,7 +179,7 @@ impl Entry {
 impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
-            Ready::Node(node) if self.run.job().is_queued(node) => self.reached.push(node),
+            Ready::Node(node) if self.run.is_queued(node) => self.reached.push(node),
             _ => self.ready.push_back(item),
         }
     }

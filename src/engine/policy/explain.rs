@@ -51,14 +51,13 @@ impl Policy {
         task: TaskId,
         effects: &mut Effects,
     ) -> Option<String> {
-        let job = run.job();
-        let before = job.upstream_of(task, |before| run.ended_state(before).is_none())?;
+        let before = run.upstream_of(task, |before| run.ended_state(before).is_none())?;
         let label = run.label(before);
         // An array as a whole waits for its own elements.
         let is_own = !task.is_element()
-            && job
+            && run
                 .locate(before)
-                .is_some_and(|(node, _)| node == task.0 && before != task);
+                .is_some_and(|place| place.task() == task && before != task);
         if is_own {
             let why = self.explain(run, before, effects);
             return Some(format!("waits for its elements; `{label}` {why}"));
@@ -96,11 +95,11 @@ impl Policy {
 
     /// Whether the policy starts the task, now or by its settings.
     fn is_queued(&mut self, run: &Run, task: TaskId) -> bool {
-        let located = run.job().locate(task);
+        let located = run.locate(task);
         let retried = self
             .entry(run)
             .is_some_and(|entry| entry.attempts.contains_key(&task));
-        retried || located.is_some_and(|(node, _)| run.job().is_queued(node))
+        retried || located.is_some_and(|place| place.segment.job.is_queued(place.node))
     }
 }
 

@@ -9,6 +9,7 @@ mod charge;
 mod check;
 mod entry;
 mod explain;
+mod join;
 mod ledger;
 mod limits;
 mod node;
@@ -31,14 +32,16 @@ pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
 
+use super::flow::Segment;
 use super::{Effects, Item, Run};
+use crate::job::Frozen;
 use crate::model::{Capacity, Result};
 use charge::Charges;
 use entry::Entry;
 use limits::Limits;
 use node::Nodes;
-use placing::{Placing, Position};
-use std::collections::{BTreeMap, VecDeque};
+use placing::{Placing, Position, RunKey};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use timers::{Alarm, Timers};
 
@@ -73,14 +76,15 @@ impl Policy {
         self.refuse_too_large(run.job(), offered)?;
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
-        self.queue_sources(run, effects);
-        self.set_run_timers(run, effects);
+        self.queue_sources(run, &run.flow().first, effects);
+        self.set_run_limit(run, effects);
+        self.set_deadlines(run, &run.flow().first, effects);
         // Lanes of less urgent runs are asked to look: see `wants_back`.
         self.runs
             .range(run.rank()..)
             .skip(1)
             .for_each(|(_, other)| other.run.flow().gate.raise());
-        if run.job().tasks == 0 {
+        if run.job().tasks == 0 && !run.job().open {
             self.end(run, effects);
         }
         effects.wake = true;
@@ -90,30 +94,42 @@ impl Policy {
     fn new_entry(&mut self, run: &Arc<Run>) -> Entry {
         let (job, rank) = (run.job(), run.rank());
         let group = self.limits.add(rank, job.max_parallel_tasks, None);
-        let arrays = job.limited_arrays();
-        let arrays =
-            arrays.map(|(node, most)| (node, self.limits.add(rank, Some(most), Some(group))));
-        Entry::new(run.clone(), group, arrays.collect())
+        let arrays = self.limit_arrays(rank, group, job);
+        Entry::new(run.clone(), group, arrays)
     }
 
-    fn set_run_timers(&mut self, run: &Run, effects: &mut Effects) {
-        let (rank, start) = (run.rank(), run.submitted());
-        let mut alarms: Vec<_> = run
-            .job()
-            .time_limit
-            .map(|limit| (start + limit, Alarm::RunLimit(rank)))
-            .into_iter()
-            .collect();
-        for (deadline, task) in run.job().deadlines() {
-            alarms.push((start + deadline, Alarm::Deadline(rank, task)));
+    /// Makes groups for the arrays that have a limit of their own.
+    fn limit_arrays(
+        &mut self,
+        rank: RunRank,
+        group: RunKey,
+        job: &Frozen,
+    ) -> HashMap<u32, RunKey> {
+        let mut limit = |most| self.limits.add(rank, Some(most), Some(group));
+        let arrays = job.limited_arrays();
+        arrays.map(|(node, most)| (node, limit(most))).collect()
+    }
+
+    fn set_run_limit(&mut self, run: &Run, effects: &mut Effects) {
+        if let Some(limit) = run.job().time_limit {
+            let at = run.submitted() + limit;
+            self.set_timer(run, at, Alarm::RunLimit(run.rank()), effects);
         }
-        effects.retime |= !alarms.is_empty();
-        let keys: Vec<_> = alarms
-            .into_iter()
-            .map(|(at, alarm)| self.timers.set(at, alarm))
-            .collect();
+    }
+
+    fn set_deadlines(&mut self, run: &Run, segment: &Segment, effects: &mut Effects) {
+        for (deadline, task) in segment.job.deadlines() {
+            let alarm = Alarm::Deadline(run.rank(), task);
+            self.set_timer(run, segment.since + deadline, alarm, effects);
+        }
+    }
+
+    /// Sets a timer of the run itself.
+    fn set_timer(&mut self, run: &Run, at: Time, alarm: Alarm, effects: &mut Effects) {
+        let key = self.timers.set(at, alarm);
+        effects.retime = true;
         if let Some(entry) = self.entry(run) {
-            entry.timers = keys;
+            entry.timers.push(key);
         }
     }
 
@@ -139,9 +155,10 @@ impl Policy {
         self.placing.has_ready() || self.runs.values().any(Entry::has_or_shares_plain)
     }
 
-    /// Closes the pool: nothing more is taken in.
+    /// Closes the pool: nothing more is taken in, but from tasks of open runs.
     pub(crate) fn close(&mut self, effects: &mut Effects) {
         self.closed = true;
+        self.seal_all(effects);
         effects.changed = true;
         effects.wake_all = true;
     }

@@ -1,7 +1,8 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
 use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
-use super::{Effects, Item, Policy, Run, RunRank};
+use super::{Effects, Policy, Run, RunRank};
+use crate::engine::flow::{self, Segment};
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
 
@@ -36,17 +37,17 @@ impl RunRank {
 }
 
 impl Policy {
-    /// What is ready at the start: plain tasks for lanes, the others for the policy.
-    pub(super) fn queue_sources(&mut self, run: &Run, effects: &mut Effects) {
+    /// What of a segment is ready at its start: plain tasks for lanes, the others for the policy.
+    pub(super) fn queue_sources(&mut self, run: &Run, segment: &Segment, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        if !run.job().queued {
-            return entry.ready.extend(run.flow().initial());
+        let job = &segment.job;
+        if !job.queued {
+            return entry.ready.extend(segment.initial());
         }
-        let sources = run.job().csr.sources.iter();
-        for (at, &node) in (0..).zip(sources) {
-            match run.job().is_queued(node) {
-                true => entry.reached.push(node),
-                false => entry.ready.push_back(Item::sources(at..at + 1)),
+        for (at, &node) in (0..).zip(&job.csr.sources) {
+            match job.is_queued(node) {
+                true => entry.reached.push(job.task(node).0),
+                false => entry.ready.push_back(segment.sources(at..at + 1)),
             }
         }
         self.queue_reached(run, effects);
@@ -78,14 +79,18 @@ impl Policy {
 
     /// Queues a task; opens an array.
     fn reach(&mut self, run: &Run, node: u32, effects: &mut Effects) {
-        let Some(array) = run.job().array_of_node(node) else {
+        let Some(place) = run.locate(TaskId(node)) else {
+            return;
+        };
+        let Some(array) = place.array() else {
             return self.queue(run, node..node + 1, effects);
         };
         let Some(entry) = self.entry(run) else { return };
-        if run.flow().open(array, entry) {
-            run.flow().array_succeeded(array, entry);
-            effects.finish.push((entry.run.clone(), array));
-            self.notify_array_watchers(run, array, effects);
+        if place.segment.open(array, entry) {
+            place.segment.array_succeeded(array, entry);
+            effects.finish.push((entry.run.clone(), place.task()));
+            self.fire_late(run, place.task(), effects);
+            self.notify_array_watchers(run, &place, effects);
         }
         effects.wake = true;
     }
@@ -97,8 +102,11 @@ impl Policy {
 
     /// Tasks, by id, are ready that lanes don't start: one task, or elements of one array.
     fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
-        let settings = run.job().settings_of(TaskId(tasks.start));
-        let start = run.submitted() + settings.start_after.unwrap_or_default();
+        let Some(place) = run.locate(TaskId(tasks.start)) else {
+            return;
+        };
+        let settings = place.segment.job.settings_of(TaskId(tasks.start));
+        let start = place.segment.since + settings.start_after.unwrap_or_default();
         if start <= effects.now {
             return self.push(run, tasks, effects);
         }
@@ -126,17 +134,18 @@ impl Policy {
 
     /// What a task asks for, how urgent it is, and in which group it is counted.
     pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
-        let (node, _) = run.job().locate(task)?;
-        let group = self.entry(run)?.group_of(node);
-        let settings = run.job().settings_of(task);
+        let place = run.locate(task)?;
+        let job = &place.segment.job;
+        let group = self.entry(run)?.group_of(place.task().0);
+        let settings = job.settings_of(task);
         let resources = settings.resources.clone().unwrap_or_default();
-        let request = match run.job().is_asynchronous(node) {
+        let request = match job.is_asynchronous(place.node) {
             true => Request::waiting(resources),
             false => Request::blocking(resources),
         };
         let rank = Rank {
             task_priority: settings.priority.unwrap_or_default(),
-            tie: tie(run, node),
+            tie: tie(run, &place),
             ..run.rank().plain()
         };
         Some((self.placing.intern(&request), rank, group))
@@ -159,7 +168,7 @@ impl Policy {
 }
 
 /// The order among equals.
-fn tie(run: &Run, node: u32) -> Tie {
+fn tie(run: &Run, place: &flow::Place<'_>) -> Tie {
     let job = run.rank().number();
     match run.job().task_order {
         TaskOrder::Ready => Tie::Ready { job },
@@ -167,7 +176,7 @@ fn tie(run: &Run, node: u32) -> Tie {
         TaskOrder::Submission => Tie::Submission {
             job,
             // The elements of an array go by their own numbers, as the ends of their entries.
-            order: u64::from(node) << 32,
+            order: u64::from(place.segment.number) << 32 | u64::from(place.node),
         },
     }
 }

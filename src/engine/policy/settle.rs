@@ -3,6 +3,7 @@
 use super::attempts::Failure;
 use super::entry::LeaseState;
 use super::{Effects, Policy, Run};
+use crate::engine::flow::{ArrayFlow, Place, Settled};
 use crate::graph::node_of;
 use crate::model::{Attempt, AttemptEnd, BoxError, Returned, TaskId, TaskSettings, TaskState};
 use event_listener::EventListener;
@@ -43,10 +44,10 @@ impl Outcome {
     }
 }
 
-/// Tasks that can no longer succeed.
+/// Tasks that can no longer succeed: a node, or elements of the array that a node is, by their indexes.
 enum Lost {
-    Node(u32),
-    Elements(usize, Range<u32>),
+    Node(TaskId),
+    Elements(TaskId, Range<u32>),
 }
 
 impl Policy {
@@ -117,23 +118,36 @@ impl Policy {
                 },
             );
         }
-        let Some((node, index)) = run.job().locate(task) else {
+        let Some(place) = run.locate(task) else {
             return;
         };
         let Some(entry) = self.entry(run) else { return };
-        effects.release.push((entry.run.clone(), node, index));
-        let flow = run.flow();
-        match run.job().array_of_node(node) {
+        effects.release.push((entry.run.clone(), task));
+        let Place {
+            segment,
+            node,
+            index,
+        } = &place;
+        match place.array() {
             None => {
-                flow.word(node).succeed();
-                flow.fire(node, entry);
+                segment.word(*node).succeed();
+                segment.fire(*node, entry);
+                self.fire_late(run, task, effects);
             }
             Some(array) => {
-                if flow.elements_succeeded(array, index..index + 1, entry) {
-                    flow.array_succeeded(array, entry);
-                    effects.finish.push((entry.run.clone(), array));
+                let elements = *index..index + 1;
+                let completed = segment.elements_succeeded(array, elements.clone(), entry);
+                if completed {
+                    segment.array_succeeded(array, entry);
+                    effects.finish.push((entry.run.clone(), place.task()));
                 }
-                self.notify_array_watchers(run, array, effects);
+                let settled = Settled {
+                    node: place.task().0,
+                    elements,
+                    completed,
+                };
+                self.fire_late_settled(run, &settled, effects);
+                self.notify_array_watchers(run, &place, effects);
             }
         }
         self.queue_reached(run, effects);
@@ -170,14 +184,20 @@ impl Policy {
         }
     }
 
-    pub(crate) fn notify_array_watchers(&mut self, run: &Run, array: usize, effects: &mut Effects) {
-        if run.flow().array(array).is_watched() {
+    pub(super) fn notify_array_watchers(
+        &mut self,
+        run: &Run,
+        place: &Place<'_>,
+        effects: &mut Effects,
+    ) {
+        let array = place.array().map(|array| place.segment.array(array));
+        if array.is_some_and(ArrayFlow::is_watched) {
             self.notify_ended(run, effects);
         }
     }
 
     /// Tells all those whose task has ended.
-    pub(super) fn notify_ended(&mut self, run: &Run, effects: &mut Effects) {
+    pub(crate) fn notify_ended(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         let ended: Vec<TaskId> = entry
             .watchers
@@ -209,41 +229,61 @@ impl<'a> Walk<'a> {
 
     /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
     pub(super) fn end(&mut self, task: TaskId, state: TaskState) {
-        let Some((node, index)) = self.run.job().locate(task) else {
+        let Some(place) = self.run.locate(task) else {
             return;
         };
-        match self.run.job().array_of_node(node) {
-            None => self.end_node(node, state),
-            Some(array) if task.is_element() => self.end_elements(array, index..index + 1, state),
-            Some(array) => self.end_elements(array, 0..self.run.job().arrays[array].len, state),
+        match place.array() {
+            None => self.end_node(&place, state),
+            Some(array) => {
+                let all = 0..place.segment.job.arrays[array].len;
+                let elements = match task.is_element() {
+                    true => place.index..place.index + 1,
+                    false => all,
+                };
+                self.end_elements(&place, array, elements, state);
+            }
         }
     }
 
-    fn end_node(&mut self, node: u32, state: TaskState) {
-        let word = self.run.flow().word(node);
+    fn end_node(&mut self, place: &Place<'_>, state: TaskState) {
+        let word = place.segment.word(place.node);
         if word.is_pending() {
             word.end(state);
             self.count(state, 1);
-            self.lost.push(Lost::Node(node));
+            self.lost.push(Lost::Node(place.task()));
         }
     }
 
     /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
-    fn end_elements(&mut self, array: usize, elements: Range<u32>, state: TaskState) {
-        let flow = self.run.flow();
-        let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
+    fn end_elements(
+        &mut self,
+        place: &Place<'_>,
+        array: usize,
+        elements: Range<u32>,
+        state: TaskState,
+    ) {
+        let flow = place.segment.array(array);
+        let pending: Vec<_> = flow.pending(elements.clone()).collect();
         if pending.is_empty() && !elements.is_empty() {
             return;
         }
         for range in pending {
-            flow.array(array).end(range.clone(), state);
+            flow.end(range.clone(), state);
             self.count(state, u64::from(range.end - range.start));
-            self.lost.push(Lost::Elements(array, range));
+            self.lost.push(Lost::Elements(place.task(), range));
         }
-        let node = self.run.job().arrays[array].node;
-        if flow.word(node).is_pending() {
-            flow.word(node).end(state);
-            self.lost.push(Lost::Node(node));
+        let word = place.segment.word(place.node);
+        if word.is_pending() {
+            word.end(state);
+            self.lost.push(Lost::Node(place.task()));
+        }
+    }
+
+    /// Ends elements of the array that a node is.
+    pub(super) fn end_range(&mut self, node: TaskId, elements: Range<u32>, state: TaskState) {
+        let place = self.run.locate(node);
+        if let Some((place, array)) = place.and_then(|place| place.array().map(|at| (place, at))) {
+            self.end_elements(&place, array, elements, state);
         }
     }
 
@@ -251,22 +291,55 @@ impl<'a> Walk<'a> {
     pub(super) fn skip_dependents(&mut self) {
         while let Some(lost) = self.lost.pop() {
             match lost {
-                Lost::Node(node) => self.skip_successors(node),
-                Lost::Elements(array, range) => {
-                    let job = self.run.job();
-                    job.arrays[array].each_to.iter().for_each(|&to| {
-                        self.end_elements(to as usize, range.clone(), TaskState::Skipped);
-                    });
+                Lost::Node(node) => {
+                    self.skip_successors(node);
+                    self.skip_late(node);
+                }
+                Lost::Elements(node, range) => {
+                    self.skip_each(node, &range);
+                    self.skip_late_each(node, &range);
                 }
             }
         }
     }
 
-    fn skip_successors(&mut self, node: u32) {
-        let job = self.run.job();
-        for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
-            self.end(TaskId(next), TaskState::Skipped);
+    fn skip_successors(&mut self, node: TaskId) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
+        let job = &place.segment.job;
+        let successors = job.csr.successors(place.node).iter();
+        successors.for_each(|&entry| self.end(job.task(node_of(entry)), TaskState::Skipped));
+    }
+
+    fn skip_each(&mut self, node: TaskId, elements: &Range<u32>) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
+        let job = &place.segment.job;
+        let each_to = place.array().map(|array| &job.arrays[array].each_to);
+        for &to in each_to.into_iter().flatten() {
+            let next = job.task(job.arrays[to as usize].node);
+            self.end_range(next, elements.clone(), TaskState::Skipped);
         }
+    }
+
+    /// What was added to the run, and depends on the node.
+    fn skip_late(&mut self, task: TaskId) {
+        let Some(open) = &self.run.open else { return };
+        for (to, _) in open.dependents(task).into_iter().filter(|(_, each)| !each) {
+            self.end(to, TaskState::Skipped);
+        }
+    }
+
+    /// What was added to the run, and depends on single elements.
+    fn skip_late_each(&mut self, node: TaskId, elements: &Range<u32>) {
+        let Some(open) = &self.run.open else { return };
+        for (to, _) in open.dependents(node).into_iter().filter(|(_, each)| *each) {
+            self.end_range(to, elements.clone(), TaskState::Skipped);
+        }
+        let tasks = self.run.elements(node, elements);
+        tasks.into_iter().for_each(|task| self.skip_late(task));
     }
 
     /// Enters what was ended in the ledger, and says how much.
@@ -303,23 +376,23 @@ impl Policy {
         if run.ended_state(task).is_some() {
             return None;
         }
-        let (node, _) = run.job().locate(task)?;
-        match run.job().array_of_node(node) {
-            Some(array) => run.flow().array(array).watch(),
-            None => run.flow().word(node).watch(),
-        }
+        run.locate(task)?.watch();
         Some(self.entry(run)?.watchers.entry(task).or_default().listen())
     }
 
     /// Shuts out the run's lanes until the engine's lock is given up. The run may turn out to have ended.
     pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        let (completed, finished) = run.flow().quiesce(entry);
+        let (settled, finished) = run.flow().quiesce(entry);
         effects.wake |= !entry.ready.is_empty();
         let owner = entry.run.clone();
-        effects
-            .finish
-            .extend(completed.into_iter().map(|array| (owner.clone(), array)));
+        for settled in settled {
+            if settled.completed {
+                let array = TaskId(settled.node);
+                effects.finish.push((owner.clone(), array));
+            }
+            self.fire_late_settled(run, &settled, effects);
+        }
         self.queue_reached(run, effects);
         if finished {
             self.end(run, effects);

@@ -1,0 +1,251 @@
+//! What of a run was described together, and how its tasks stand: the job as it was submitted, or an addition.
+//!
+//! Inside a segment nodes and arrays are counted from 0; tasks and elements have the numbers that they have in the run.
+
+use super::word::Word;
+use super::{ArrayFlow, Item, Nodes, Sink};
+use crate::job::Frozen;
+use crate::model::TaskId;
+use crate::sync::atomic::Ordering;
+use crate::work::Values;
+use std::collections::BTreeMap;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+/// The state of every task that was described together.
+pub(crate) struct Segment {
+    pub(crate) job: Arc<Frozen>,
+    pub(crate) values: Values,
+    /// How many were before it.
+    pub(crate) number: u32,
+    /// When it came to the pool, as the engine counts time.
+    pub(crate) since: Duration,
+    pub(super) words: Box<[Word]>,
+    pub(super) arrays: Box<[ArrayFlow]>,
+}
+
+/// A segment of a run, held.
+#[derive(Clone)]
+pub(crate) enum SegmentRef<'a> {
+    First(&'a Segment),
+    Added(Arc<Segment>),
+}
+
+/// The segments that were added to a run, each under the numbers of its first node and its first element.
+#[derive(Default)]
+pub(super) struct Added(RwLock<Maps>);
+
+#[derive(Default)]
+struct Maps {
+    by_node: BTreeMap<u32, Arc<Segment>>,
+    by_element: BTreeMap<u32, Arc<Segment>>,
+}
+
+impl Segment {
+    pub(crate) fn new(job: Arc<Frozen>, values: Values, number: u32, since: Duration) -> Self {
+        Segment {
+            values,
+            number,
+            since,
+            words: job.take_counts().into_iter().map(Word::new).collect(),
+            arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
+            job,
+        }
+    }
+
+    /// What can start at once.
+    pub(crate) fn initial(&self) -> Option<Item> {
+        let sources = self.job.csr.sources.len() as u32;
+        (sources > 0).then(|| self.sources(0..sources))
+    }
+
+    /// Sources, as they lie in a deque: numbered like the nodes, which are no fewer.
+    pub(crate) fn sources(&self, positions: Range<u32>) -> Item {
+        let base = self.job.base;
+        Item::sources(base + positions.start..base + positions.end)
+    }
+
+    pub(crate) fn word(&self, node: u32) -> &Word {
+        &self.words[node as usize]
+    }
+
+    pub(crate) fn array(&self, array: usize) -> &ArrayFlow {
+        &self.arrays[array]
+    }
+
+    /// The nodes, for those who settle one after another.
+    pub(super) fn nodes(&self) -> Nodes<'_> {
+        Nodes {
+            words: &self.words,
+            units: &self.job.units,
+            successors: self.job.csr.all_successors(),
+        }
+    }
+
+    /// A node has succeeded: what that makes ready goes to `sink`.
+    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+        self.nodes().fire(node, &mut Numbered(self.job.base, sink));
+    }
+
+    /// Something that a node waits for beyond the segment has succeeded.
+    pub(crate) fn arrive(&self, node: u32, sink: &mut impl Sink) {
+        if self.word(node).arrive() {
+            sink.node(self.job.base + node);
+        }
+    }
+
+    /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
+    /// array is done with it, which is so for one without elements.
+    pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
+        let part = &self.job.arrays[array];
+        self.elements_advance(array, 0..part.len, sink);
+        part.len == 0 && self.word(part.node).is_pending()
+    }
+
+    /// One condition of each of these elements is met.
+    pub(crate) fn elements_advance(
+        &self,
+        array: usize,
+        elements: Range<u32>,
+        sink: &mut impl Sink,
+    ) {
+        let Some(conditions) = &self.arrays[array].conditions else {
+            return self.elements_ready(array, elements, sink);
+        };
+        let mut ready = elements.start..elements.start;
+        for index in elements {
+            let last = conditions[index as usize].fetch_sub(1, Ordering::AcqRel) == 1;
+            if last && ready.end == index {
+                ready.end += 1;
+            } else {
+                self.elements_ready(array, ready, sink);
+                ready = index + u32::from(!last)..index + 1;
+            }
+        }
+        self.elements_ready(array, ready, sink);
+    }
+
+    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+        let part = &self.job.arrays[array];
+        let numbers = part.first + elements.start..part.first + elements.end;
+        match numbers.is_empty() {
+            true => (),
+            false if part.queued => sink.queue_elements(numbers),
+            false => sink.ready(Item::elements(numbers)),
+        }
+    }
+
+    /// These elements have succeeded. Returns whether the whole array now has.
+    pub(crate) fn elements_succeeded(
+        &self,
+        array: usize,
+        elements: Range<u32>,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let state = &self.arrays[array];
+        let count = elements.end - elements.start;
+        state.succeeded.set(elements.clone());
+        state.ended.set(elements.clone());
+        for &to in &self.job.arrays[array].each_to {
+            self.elements_advance(to as usize, elements.clone(), sink);
+        }
+        count > 0 && state.left.fetch_sub(count, Ordering::AcqRel) == count
+    }
+
+    /// All elements of an array have succeeded: it is a node that has. What that makes ready is told by its number in the
+    /// segment.
+    pub(super) fn array_done(&self, array: usize, sink: &mut impl Sink) {
+        let node = self.job.arrays[array].node;
+        self.word(node).succeed();
+        self.nodes().fire(node, sink);
+    }
+
+    /// All elements of an array have succeeded: it is a node that has.
+    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
+        self.array_done(array, &mut Numbered(self.job.base, sink));
+    }
+
+    /// Lets go of what a task, or element, that has succeeded has read.
+    pub(crate) fn release(&self, node: u32, index: u32) {
+        self.job.units[node as usize].release(&self.values, index);
+    }
+
+    /// Lets go of what an array as a whole wanted.
+    pub(crate) fn finish(&self, array: usize) {
+        let node = self.job.arrays[array].node;
+        self.job.units[node as usize].finish(&self.values);
+    }
+
+    /// Drops the outputs that are left: the run is over.
+    pub(crate) fn clear(&self) {
+        for &node in &self.job.owners {
+            self.job.units[node as usize].clear(&self.values);
+        }
+    }
+
+    /// Whether ready work is of this segment.
+    #[inline]
+    pub(super) fn holds(&self, item: Item) -> bool {
+        let task = item.first_task();
+        match task.is_element() {
+            true => self.job.elements.contains(&task.number()),
+            false => task.0.wrapping_sub(self.job.base) < self.words.len() as u32,
+        }
+    }
+}
+
+/// Passes on what nodes become ready, by their numbers in the run.
+struct Numbered<'a, S>(u32, &'a mut S);
+
+impl<S: Sink> Sink for Numbered<'_, S> {
+    fn ready(&mut self, item: Item) {
+        self.1.ready(item);
+    }
+
+    fn node(&mut self, node: u32) {
+        self.1.node(self.0 + node);
+    }
+
+    fn queue_elements(&mut self, elements: Range<u32>) {
+        self.1.queue_elements(elements);
+    }
+}
+
+impl Deref for SegmentRef<'_> {
+    type Target = Segment;
+
+    fn deref(&self) -> &Segment {
+        match self {
+            SegmentRef::First(segment) => segment,
+            SegmentRef::Added(segment) => segment,
+        }
+    }
+}
+
+impl Added {
+    pub(super) fn insert(&self, segment: &Arc<Segment>) {
+        let mut maps = crate::sync::write(&self.0);
+        maps.by_node.insert(segment.job.base, segment.clone());
+        let elements = &segment.job.elements;
+        if !elements.is_empty() {
+            maps.by_element.insert(elements.start, segment.clone());
+        }
+    }
+
+    /// The segment that may have the task.
+    pub(super) fn find(&self, task: TaskId) -> Option<Arc<Segment>> {
+        let maps = crate::sync::read(&self.0);
+        let map = match task.is_element() {
+            true => &maps.by_element,
+            false => &maps.by_node,
+        };
+        let (_, segment) = map.range(..=task.number()).next_back()?;
+        Some(segment.clone())
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Segment>> {
+        let maps = crate::sync::read(&self.0);
+        maps.by_node.values().cloned().collect()
+    }
+}
