@@ -1,10 +1,10 @@
 //! The façade of open jobs: tasks that are added to a run, from outside and by its own tasks.
 
+use crate::Job;
 use crate::engine::{self, Adder, Admits};
 use crate::model::{Error, ErrorKind, Result};
 use crate::run::{Run, Waiting};
 use crate::work::{Context, OutputOf};
-use crate::Job;
 use std::sync::Arc;
 
 impl Run {
@@ -90,7 +90,12 @@ impl Context {
 
     fn run(&self) -> Result<Arc<engine::Run>> {
         let run = self.host().clone().any().downcast();
-        run.map_err(|_| Error::new(ErrorKind::Unsupported, "runs outside of this process's pool"))
+        run.map_err(|_| {
+            Error::new(
+                ErrorKind::Unsupported,
+                "runs outside of this process's pool",
+            )
+        })
     }
 }
 

@@ -40,7 +40,8 @@ impl<'a> Draft<'a> {
 
     fn join(&mut self, mut job: Job, tag: JobTag, adder: Adder) -> Result<()> {
         if job.tag() != tag {
-            let message = "the addition was replaced by another job; describe it in the one that was passed";
+            let message =
+                "the addition was replaced by another job; describe it in the one that was passed";
             return Err(Error::new(ErrorKind::InvalidJob, message).in_job(self.run.name()));
         }
         let used = job.used();
@@ -67,7 +68,11 @@ impl<'a> Draft<'a> {
         }
         let ties = job.take_ties();
         let late = self.run.resolve(&ties).unwrap_or_else(|found| {
-            defects.extend(found.into_iter().map(|(node, kind)| job.defect_of(node, kind)));
+            defects.extend(
+                found
+                    .into_iter()
+                    .map(|(node, kind)| job.defect_of(node, kind)),
+            );
             Vec::new()
         });
         if defects.is_empty() {

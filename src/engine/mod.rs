@@ -7,8 +7,8 @@
 
 mod clock;
 mod current;
-mod effects;
 mod draft;
+mod effects;
 mod flow;
 mod open;
 mod policy;
@@ -19,9 +19,9 @@ pub(crate) use current::{Current, enter, forbids_waiting, waiting};
 pub(crate) use draft::{Adder, add};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
+pub(crate) use open::Admits;
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
-pub(crate) use open::Admits;
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;
@@ -78,11 +78,7 @@ impl Engine {
     }
 
     /// Begins a run, on an executor that can run this.
-    pub(crate) fn submit(
-        self: &Arc<Self>,
-        job: &FrozenJob,
-        offer: &Offer,
-    ) -> Result<Arc<Run>> {
+    pub(crate) fn submit(self: &Arc<Self>, job: &FrozenJob, offer: &Offer) -> Result<Arc<Run>> {
         let (job, seq) = (job.inner().clone(), self.next_seq());
         let run = Arc::new(Run::new(job, offer, self.clone(), seq));
         let offered = offer.nodes.as_deref().unwrap_or_default();

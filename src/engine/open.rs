@@ -151,7 +151,10 @@ impl Run {
     pub(super) fn resolve(&self, ties: &Ties) -> Result<Vec<Late>, Vec<(u32, DefectKind)>> {
         let state = self.open.as_ref().map(|open| open.state());
         let (mut late, mut defects) = (ties.late.clone(), Vec::new());
-        for &Late { node, job, from, .. } in &ties.late {
+        for &Late {
+            node, job, from, ..
+        } in &ties.late
+        {
             if job.is_none_or(|tag| self.segment_with(tag, from).is_none()) {
                 defects.push((node, DefectKind::ForeignHandle));
             }

@@ -284,10 +284,7 @@ impl Run {
     /// Whether `awaited`, or the whole run for `None`, can only end after `task`.
     pub(super) fn depends(&self, awaited: Option<TaskId>, task: TaskId) -> bool {
         awaited.is_none_or(|awaited| {
-            awaited == task
-                || self
-                    .upstream_of(awaited, |before| before == task)
-                    .is_some()
+            awaited == task || self.upstream_of(awaited, |before| before == task).is_some()
         })
     }
 
@@ -370,7 +367,10 @@ impl Host for Run {
             _ => None,
         };
         match added {
-            Some(segment) => Arc::new(Added { segment, _run: self }),
+            Some(segment) => Arc::new(Added {
+                segment,
+                _run: self,
+            }),
             None => self,
         }
     }

@@ -53,7 +53,9 @@ impl Run {
     /// Elements of the array that a node is, by their indexes.
     pub(super) fn elements(&self, node: TaskId, indexes: &Range<u32>) -> Vec<TaskId> {
         let place = self.flow.locate(node);
-        let array = place.as_ref().and_then(|place| Some((place, place.array()?)));
+        let array = place
+            .as_ref()
+            .and_then(|place| Some((place, place.array()?)));
         let first = array.map(|(place, array)| place.segment.job.arrays[array].first);
         let all = first.into_iter().flat_map(|first| {
             let numbers = first + indexes.start..first + indexes.end;
@@ -65,7 +67,9 @@ impl Run {
     /// The elements of the array that a node is, or the task itself.
     fn tasks_of(&self, task: TaskId) -> Vec<TaskId> {
         let place = self.flow.locate(task).filter(|_| !task.is_element());
-        let array = place.as_ref().and_then(|place| Some((place, place.array()?)));
+        let array = place
+            .as_ref()
+            .and_then(|place| Some((place, place.array()?)));
         match array {
             Some((place, array)) => place.segment.job.elements(array).collect(),
             None => vec![task],

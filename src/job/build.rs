@@ -5,9 +5,7 @@ use super::frozen::{ArrayPart, array_of_node};
 use super::settings::JobSettings;
 use super::task::Task;
 use crate::graph::{Dependency, Edges, Graph};
-use crate::model::{
-    Defect, DefectKind, Error, JobTag, Name, Panic, Result, TaskSettings,
-};
+use crate::model::{Defect, DefectKind, Error, JobTag, Name, Panic, Result, TaskSettings};
 use crate::work::{
     Array, Body, EachInputs, Handle, Inputs, Layout, Prepend, Ref, Slot, TaskRef, Unit, Upstream,
     each_unit, index_unit, map_unit, task_unit,
@@ -246,12 +244,7 @@ impl Job {
         self.import(&mut places, &upstreams);
         let len = self.array_len(node, items.len());
         let slot = self.place(node, len);
-        self.end_array(
-            map_unit(body, items, places, slot),
-            &upstreams,
-            len,
-            slot,
-        )
+        self.end_array(map_unit(body, items, places, slot), &upstreams, len, slot)
     }
 
     /// Adds a task array of so many elements, each of which reads its index. It costs no memory for them but a few bits,
@@ -318,12 +311,7 @@ impl Job {
         self.import(&mut places, &upstreams);
         let len = self.array_len(node, len as usize);
         let slot = self.place(node, len);
-        self.end_array(
-            each_unit(body, places, slot, len),
-            &upstreams,
-            len,
-            slot,
-        )
+        self.end_array(each_unit(body, places, slot, len), &upstreams, len, slot)
     }
 
     /// Adds a task that reads all outputs of an array: [`task`](Job::task) with one input, under the usual name.

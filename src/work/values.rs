@@ -134,7 +134,9 @@ impl Layout {
         let end = start.checked_add(values)?.checked_next_multiple_of(UNIT)?;
         let align = self.align.max(align::<T>());
         // What fits the limit has an address: a run can be given its storage.
-        u32::try_from(end / UNIT).ok().filter(|&end| end < IMPORTS)?;
+        u32::try_from(end / UNIT)
+            .ok()
+            .filter(|&end| end < IMPORTS)?;
         Memory::from_size_align(end, align).ok()?;
         let at = (start / UNIT) as u32;
         *self = Layout { size: end, align };

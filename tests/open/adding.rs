@@ -22,7 +22,10 @@ fn a_run_ends_only_when_it_is_sealed_and_its_tasks_have_ended() {
         }
         run.seal();
         let counts = run.wait().unwrap();
-        assert_eq!((counts.total, counts.succeeded, counts.unfinished()), (10, 10, 0));
+        assert_eq!(
+            (counts.total, counts.succeeded, counts.unfinished()),
+            (10, 10, 0)
+        );
     });
 }
 
@@ -68,9 +71,11 @@ fn everything_a_job_can_hold_can_be_added() {
         let (doubled, shares, total, waited, listed) = run
             .add(|more| {
                 let doubled = more.map("doubled", 0..100_u32, &DOUBLE);
-                let shares = more.each("shares", (&base, &doubled, all(&base)), |a: &u32, b: &u32, all: &[u32]| {
-                    a + b + all.len() as u32
-                });
+                let shares = more.each(
+                    "shares",
+                    (&base, &doubled, all(&base)),
+                    |a: &u32, b: &u32, all: &[u32]| a + b + all.len() as u32,
+                );
                 let total = more.reduce("total", &shares, |all: &[u32]| all.iter().sum::<u32>());
                 let waited = more.task(
                     "waited",
@@ -80,8 +85,15 @@ fn everything_a_job_can_hold_can_be_added() {
                 let listed = more
                     .add_all((0..3).map(|n| Task::new((), &total, move |total: &u32| total + n)))
                     .unwrap();
-                let with = more.map_with((), [1_u32, 2], &base, |n: &u32, base: &[u32]| base[*n as usize]);
-                more.array_with((), 3, (&with, &total), |n: &usize, with: &[u32], _: &u32| with.len() + n);
+                let with = more.map_with((), [1_u32, 2], &base, |n: &u32, base: &[u32]| {
+                    base[*n as usize]
+                });
+                more.array_with(
+                    (),
+                    3,
+                    (&with, &total),
+                    |n: &usize, with: &[u32], _: &u32| with.len() + n,
+                );
                 (doubled, shares, total, waited, listed)
             })
             .unwrap();
@@ -107,9 +119,19 @@ fn numbers_and_handles_of_all_parts_differ() {
         let mut ids = vec![first.id(), array.id(), array.at(2).id().unwrap()];
         for n in 0..5_u32 {
             let (task, array) = run
-                .add(|more| (more.task((), (), move || n), more.map((), 0..4_u32, |n: &u32| *n)))
+                .add(|more| {
+                    (
+                        more.task((), (), move || n),
+                        more.map((), 0..4_u32, |n: &u32| *n),
+                    )
+                })
                 .unwrap();
-            ids.extend([task.id(), array.id(), array.at(0).id().unwrap(), array.at(3).id().unwrap()]);
+            ids.extend([
+                task.id(),
+                array.id(),
+                array.at(0).id().unwrap(),
+                array.at(3).id().unwrap(),
+            ]);
             assert_eq!(*run.output(&task).wait().unwrap(), n);
         }
         run.seal();
@@ -134,10 +156,16 @@ fn outputs_are_kept_for_what_may_be_added_and_dropped_with_the_run() {
         assert_eq!(*run.output(&read).wait().unwrap(), 4);
         let again = run
             .add(|more| {
-                let words = more.map((), 0..5_usize, move |n: &usize| (vec![*n; *n], out_inner.clone()));
-                more.task((), (&text, &words), |text: &(String, Arc<()>), words: &[(Vec<usize>, Arc<()>)]| {
-                    text.0.len() + words.iter().map(|word| word.0.len()).sum::<usize>()
-                })
+                let words = more.map((), 0..5_usize, move |n: &usize| {
+                    (vec![*n; *n], out_inner.clone())
+                });
+                more.task(
+                    (),
+                    (&text, &words),
+                    |text: &(String, Arc<()>), words: &[(Vec<usize>, Arc<()>)]| {
+                        text.0.len() + words.iter().map(|word| word.0.len()).sum::<usize>()
+                    },
+                )
             })
             .unwrap();
         assert_eq!(*run.output(&again).wait().unwrap(), 14);
@@ -147,7 +175,10 @@ fn outputs_are_kept_for_what_may_be_added_and_dropped_with_the_run() {
         drop((run, pool));
         assert_eq!(last.0, "text");
         drop(last);
-        assert_eq!((Arc::strong_count(&witness), Arc::strong_count(&inner)), (1, 1));
+        assert_eq!(
+            (Arc::strong_count(&witness), Arc::strong_count(&inner)),
+            (1, 1)
+        );
     });
 }
 
@@ -156,7 +187,9 @@ fn an_output_of_an_addition_outlives_the_run() {
     within_30s(|| {
         let pool = pool(1);
         let run = empty_run(&pool);
-        let text = run.add(|more| more.task((), (), || "held".to_owned())).unwrap();
+        let text = run
+            .add(|more| more.task((), (), || "held".to_owned()))
+            .unwrap();
         let output = run.output(&text).wait().unwrap();
         run.seal();
         drop((run, pool));
@@ -172,16 +205,28 @@ fn a_frozen_open_job_runs_again_and_each_run_has_its_own_additions() {
         let base = job.task("base", (), || 1_u32);
         let job = job.freeze().unwrap();
         let (one, two) = (pool.submit(&job).unwrap(), pool.submit(&job).unwrap());
-        let of_one = one.add(|more| more.task("more", &base, |n: &u32| n + 1)).unwrap();
-        let of_two = two.add(|more| more.task("more", &base, |n: &u32| format!("{n}"))).unwrap();
+        let of_one = one
+            .add(|more| more.task("more", &base, |n: &u32| n + 1))
+            .unwrap();
+        let of_two = two
+            .add(|more| more.task("more", &base, |n: &u32| format!("{n}")))
+            .unwrap();
         assert_eq!(*one.output(&of_one).wait().unwrap(), 2);
         assert_eq!(*two.output(&of_two).wait().unwrap(), "1");
-        assert_eq!(one.output(&of_two).wait().unwrap_err().kind(), ErrorKind::UnknownTask);
-        let error = one.add(|more| more.task((), &of_two, |_: &String| ())).unwrap_err();
+        assert_eq!(
+            one.output(&of_two).wait().unwrap_err().kind(),
+            ErrorKind::UnknownTask
+        );
+        let error = one
+            .add(|more| more.task((), &of_two, |_: &String| ()))
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidJob);
         one.seal();
         two.seal();
-        assert_eq!((one.wait().unwrap().total, two.wait().unwrap().total), (2, 2));
+        assert_eq!(
+            (one.wait().unwrap().total, two.wait().unwrap().total),
+            (2, 2)
+        );
     });
 }
 
@@ -212,10 +257,14 @@ fn limits_and_the_failure_policy_cover_what_is_added() {
         for part in 0..4 {
             let held = door.clone();
             let added = run.add(|more| {
-                more.task((), (), fallible(move || {
-                    held.wait();
-                    Err::<(), _>(format!("{part}"))
-                }))
+                more.task(
+                    (),
+                    (),
+                    fallible(move || {
+                        held.wait();
+                        Err::<(), _>(format!("{part}"))
+                    }),
+                )
             });
             added.unwrap();
         }
@@ -231,10 +280,16 @@ fn cancelling_covers_what_was_added() {
         let pool = pool(1);
         let (run, door) = (empty_run(&pool), Door::default());
         let held = door.clone();
-        let first = run.add(|more| more.task("first", (), move || held.wait())).unwrap();
-        let next = run.add(|more| more.task_after("next", [first.into()], || ())).unwrap();
+        let first = run
+            .add(|more| more.task("first", (), move || held.wait()))
+            .unwrap();
+        let next = run
+            .add(|more| more.task_after("next", [first.into()], || ()))
+            .unwrap();
         let other = run.add(|more| more.task("other", (), || ())).unwrap();
-        let after = run.add(|more| more.task_after("after", [next.into()], || ())).unwrap();
+        let after = run
+            .add(|more| more.task_after("after", [next.into()], || ()))
+            .unwrap();
         assert_eq!(run.cancel_subtree(next).unwrap(), 2);
         assert_eq!(run.state(after).unwrap(), TaskState::Cancelled);
         assert_eq!(run.cancel_task(first).unwrap(), 1);
@@ -252,8 +307,12 @@ fn explain_names_what_an_added_task_waits_for() {
         let pool = pool(1);
         let (run, door) = (empty_run(&pool), Door::default());
         let held = door.clone();
-        let first = run.add(|more| more.task("first", (), move || held.wait())).unwrap();
-        let next = run.add(|more| more.task_after("next", [first.into()], || ())).unwrap();
+        let first = run
+            .add(|more| more.task("first", (), move || held.wait()))
+            .unwrap();
+        let next = run
+            .add(|more| more.task_after("next", [first.into()], || ()))
+            .unwrap();
         let words = run.explain(next).unwrap().to_string();
         assert!(words.contains("waits for `first`"), "{words}");
         assert_eq!(run.state(next).unwrap(), TaskState::Waiting);

@@ -8,7 +8,11 @@ use std::sync::{Arc, mpsc};
 
 fn grow(cx: &Context, depth: u32) {
     for _ in 0..2 {
-        let deeper = move |cx: &Context| if depth > 1 { grow(cx, depth - 1) };
+        let deeper = move |cx: &Context| {
+            if depth > 1 {
+                grow(cx, depth - 1)
+            }
+        };
         cx.add(|more| more.task((), (), deeper)).unwrap();
     }
 }
@@ -38,7 +42,8 @@ fn what_depends_on_the_adding_task_starts_after_it() {
             let this = cx.this();
             cx.add(move |more| {
                 more.task_after("child", [this], move |cx: &Context| {
-                    send.send((seen.load(Ordering::SeqCst), cx.task_label())).unwrap();
+                    send.send((seen.load(Ordering::SeqCst), cx.task_label()))
+                        .unwrap();
                 })
             })
             .unwrap();
@@ -63,7 +68,8 @@ fn an_element_adds_what_follows_itself_and_not_the_array() {
                 return held.wait();
             }
             let (this, held) = (cx.this(), held.clone());
-            cx.add(|more| more.task_after("after 0", [this], move || held.open())).unwrap();
+            cx.add(|more| more.task_after("after 0", [this], move || held.open()))
+                .unwrap();
         });
         let run = pool.submit(job).unwrap();
         run.output(&array).wait().unwrap();
@@ -80,13 +86,17 @@ fn a_task_whose_attempt_fails_skips_what_depends_on_it_and_leaves_the_rest() {
         let (send, ids) = mpsc::channel();
         job.task("parent", (), move |cx: &Context| {
             let this = cx.this();
-            let added = cx.add(|more| (more.task_after((), [this], || ()), more.task((), (), || ())));
+            let added =
+                cx.add(|more| (more.task_after((), [this], || ()), more.task((), (), || ())));
             send.send(added.unwrap()).unwrap();
             panic!("after adding");
         });
         let run = pool.submit(job).unwrap();
         let (after, free) = ids.recv().unwrap();
-        assert_eq!(run.output(&after).wait().unwrap_err().kind(), ErrorKind::TaskSkipped);
+        assert_eq!(
+            run.output(&after).wait().unwrap_err().kind(),
+            ErrorKind::TaskSkipped
+        );
         run.output(&free).wait().unwrap();
         assert_eq!(run.state(after).unwrap(), TaskState::Skipped);
     });
@@ -116,13 +126,17 @@ fn a_body_that_waits_adds_and_seals() {
         let pool = pool(1);
         let run = empty_run(&pool);
         run.add(|more| {
-            more.task((), (), asynchronous(|cx: Context| async move {
-                let added = cx.add(|more| more.task((), (), || 5))?;
-                let five = cx.output(&added)?.await?;
-                cx.seal();
-                assert!(cx.add(|more| more.task((), (), || ())).is_err());
-                Ok::<_, batchyard::Error>(*five)
-            }))
+            more.task(
+                (),
+                (),
+                asynchronous(|cx: Context| async move {
+                    let added = cx.add(|more| more.task((), (), || 5))?;
+                    let five = cx.output(&added)?.await?;
+                    cx.seal();
+                    assert!(cx.add(|more| more.task((), (), || ())).is_err());
+                    Ok::<_, batchyard::Error>(*five)
+                }),
+            )
         })
         .unwrap();
         assert_eq!(run.wait().unwrap().succeeded, 2);

@@ -45,7 +45,11 @@ fn everything_that_is_wrong_is_listed_and_nothing_is_added() {
                 more.priority(7);
             })
             .unwrap_err();
-        let kinds: Vec<_> = error.defects().iter().map(|defect| defect.kind().clone()).collect();
+        let kinds: Vec<_> = error
+            .defects()
+            .iter()
+            .map(|defect| defect.kind().clone())
+            .collect();
         for kind in [
             DefectKind::DuplicateName,
             DefectKind::ForeignHandle,
@@ -126,8 +130,17 @@ fn a_handle_of_an_addition_that_was_refused_is_no_task_of_the_run() {
         assert!(refused.is_err());
         run.add(|more| more.task((), (), || 7_u64)).unwrap();
         let leaked = leaked.unwrap();
-        assert_eq!(run.output(&leaked).wait().unwrap_err().kind(), ErrorKind::UnknownTask);
-        assert_eq!(run.state(leaked).unwrap_err().kind(), ErrorKind::UnknownTask);
-        assert!(run.add(|more| more.task((), &leaked, |s: &String| s.len())).is_err());
+        assert_eq!(
+            run.output(&leaked).wait().unwrap_err().kind(),
+            ErrorKind::UnknownTask
+        );
+        assert_eq!(
+            run.state(leaked).unwrap_err().kind(),
+            ErrorKind::UnknownTask
+        );
+        assert!(
+            run.add(|more| more.task((), &leaked, |s: &String| s.len()))
+                .is_err()
+        );
     });
 }

@@ -92,6 +92,13 @@ impl Place<'_> {
         }
     }
 
+    pub(crate) fn is_watched(&self) -> bool {
+        match self.array() {
+            Some(array) => self.segment.array(array).is_watched(),
+            None => self.segment.word(self.node).is_watched(),
+        }
+    }
+
     /// The array that the node is, if it is one.
     pub(crate) fn array(&self) -> Option<usize> {
         self.segment.job.array_of_node(self.node)

@@ -36,13 +36,7 @@ impl Policy {
         Ok(())
     }
 
-    fn take_in(
-        &mut self,
-        run: &Run,
-        open: &Open,
-        segment: &Arc<Segment>,
-        effects: &mut Effects,
-    ) {
+    fn take_in(&mut self, run: &Run, open: &Open, segment: &Arc<Segment>, effects: &mut Effects) {
         run.flow().add(segment);
         let Some(group) = self.entry(run).map(|entry| entry.group()) else {
             return;
@@ -54,7 +48,7 @@ impl Policy {
         self.set_deadlines(run, segment, effects);
         self.tie_late(run, open, segment, effects);
         self.queue_sources(run, segment, effects);
-        effects.wake = true;
+        self.queue_fired(run, effects);
     }
 
     /// Whether tasks may be added, by a task or by somebody with a handle.
@@ -117,16 +111,14 @@ impl Policy {
 impl Policy {
     /// Ties an addition to what the run has: counts down what has succeeded, watches what has not ended, and skips what
     /// can't run any more. As if the edges had been there from the start.
-    fn tie_late(
-        &mut self,
-        run: &Run,
-        open: &Open,
-        segment: &Segment,
-        effects: &mut Effects,
-    ) {
-        let ended = |late: &Late| run.ended_state(late.from).is_some();
-        if !segment.job.late.iter().all(ended) {
-            // So that none of them ends while it is looked at.
+    fn tie_late(&mut self, run: &Run, open: &Open, segment: &Segment, effects: &mut Effects) {
+        // What is not watched might end without a word while it is looked at.
+        let unwatched = |late: &Late| {
+            run.locate(late.from)
+                .is_some_and(|place| !place.is_watched())
+        };
+        let is_open = |late: &Late| run.ended_state(late.from).is_none() && unwatched(late);
+        if segment.job.late.iter().any(is_open) {
             self.quiesce(run, effects);
         }
         let mut walk = Walk::new(run);
@@ -178,7 +170,9 @@ impl Policy {
     ) {
         let to = segment.job.task(late.node);
         let place = run.locate(late.from);
-        let from = place.as_ref().and_then(|place| Some((place, place.array()?)));
+        let from = place
+            .as_ref()
+            .and_then(|place| Some((place, place.array()?)));
         let (Some((place, from)), Some(array)) = (from, segment.job.array_of_node(late.node))
         else {
             return;
@@ -233,12 +227,17 @@ impl Policy {
         let mut passed = Vec::new();
         for edge in open.state().late_of(node).into_iter().flatten() {
             let to = edge.to;
-            let news = settled.elements.clone().filter(|&index| edge.pass_element(index));
+            let news = settled
+                .elements
+                .clone()
+                .filter(|&index| edge.pass_element(index));
             passed.extend(news.map(|index| (to, index)));
         }
         for (to, index) in passed {
             let place = run.locate(to);
-            let array = place.as_ref().and_then(|place| Some((place, place.array()?)));
+            let array = place
+                .as_ref()
+                .and_then(|place| Some((place, place.array()?)));
             if let Some(((place, array), entry)) = array.zip(self.entry(run)) {
                 place
                     .segment

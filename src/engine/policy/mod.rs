@@ -99,12 +99,7 @@ impl Policy {
     }
 
     /// Makes groups for the arrays that have a limit of their own.
-    fn limit_arrays(
-        &mut self,
-        rank: RunRank,
-        group: RunKey,
-        job: &Frozen,
-    ) -> HashMap<u32, RunKey> {
+    fn limit_arrays(&mut self, rank: RunRank, group: RunKey, job: &Frozen) -> HashMap<u32, RunKey> {
         let mut limit = |most| self.limits.add(rank, Some(most), Some(group));
         let arrays = job.limited_arrays();
         arrays.map(|(node, most)| (node, limit(most))).collect()
