@@ -18,6 +18,8 @@ mod open;
 mod pool;
 mod run;
 mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod work;
 
 pub use executor::Executor;

@@ -65,6 +65,17 @@ impl Pool {
         }
     }
 
+    /// A pool without a thread, whose executor is served by whoever has the engine.
+    #[cfg(feature = "testing")]
+    pub(crate) fn by_hand(executor: impl Executor, engine: Arc<Engine>) -> Self {
+        crate::sync::prepare();
+        Pool {
+            engine,
+            executor: Arc::new(executor),
+            server: Server::nobody(),
+        }
+    }
+
     /// Begins to run a job: a [`Job`](crate::Job), or a [`FrozenJob`] for another time.
     ///
     /// # Errors
@@ -147,6 +158,11 @@ impl Pool {
             if reached() {
                 return true;
             }
+            match self.engine.step() {
+                Some(Ok(())) => continue,
+                Some(Err(_)) => return reached(),
+                None => {}
+            }
             match until {
                 Some(until) => {
                     if changed.wait_deadline(until).is_none() {
@@ -210,6 +226,15 @@ impl Server {
         Server {
             ended,
             thread: Mutex::new(thread.ok()),
+        }
+    }
+
+    /// None: the pool goes on by hand.
+    #[cfg(feature = "testing")]
+    fn nobody() -> Self {
+        Server {
+            ended: Arc::new(AtomicBool::new(true)),
+            thread: Mutex::new(None),
         }
     }
 

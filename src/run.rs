@@ -1,6 +1,6 @@
 //! The façade's second half: runs, and what comes out of them.
 
-use crate::engine::{self, forbids_waiting, waiting};
+use crate::engine::{self, forbids_waiting, in_a_body, waiting};
 use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
 use crate::work::{Host, Output, OutputOf, Selector, Stored};
 use event_listener::{EventListener, Listener};
@@ -187,14 +187,9 @@ impl Ended {
     pub fn wait(self) -> Result<Counts> {
         if !self.run.has_ended() {
             forbids_waiting(&self.run, None)?;
-            waiting(|| block(|| self.listen()))?;
+            waiting(|| block(&self.run, || listen_for_end(&self.run)))??;
         }
         self.result()
-    }
-
-    fn listen(&self) -> Option<EventListener> {
-        let listener = self.run.end_event().listen();
-        (!self.run.has_ended()).then_some(listener)
     }
 
     fn result(&self) -> Result<Counts> {
@@ -207,13 +202,8 @@ impl Future for Ended {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        match poll_listener(&mut this.listener, cx, || {
-            Ended {
-                run: this.run.clone(),
-                listener: None,
-            }
-            .listen()
-        }) {
+        let run = &this.run;
+        match poll_listener(run, &mut this.listener, cx, || listen_for_end(run)) {
             Poll::Ready(()) => Poll::Ready(this.result()),
             Poll::Pending => Poll::Pending,
         }
@@ -249,7 +239,7 @@ impl<T: ?Sized + Stored> Waiting<T> {
         let task = self.task.ok_or_else(|| unknown_task(&self.run))?;
         if self.run.ended_state(task).is_none() {
             forbids_waiting(&self.run, Some(task))?;
-            waiting(|| block(|| listen(&self.run, task)))?;
+            waiting(|| block(&self.run, || listen(&self.run, task)))??;
         }
         self.result(task)
     }
@@ -280,11 +270,17 @@ impl<T: ?Sized + Stored> Future for Waiting<T> {
             return Poll::Ready(Err(unknown_task(&this.run)));
         };
         let run = &this.run;
-        match poll_listener(&mut this.listener, cx, || listen(run, task)) {
+        match poll_listener(run, &mut this.listener, cx, || listen(run, task)) {
             Poll::Ready(()) => Poll::Ready(this.result(task)),
             Poll::Pending => Poll::Pending,
         }
     }
+}
+
+/// Listens for the end of a run, unless it has ended.
+fn listen_for_end(run: &engine::Run) -> Option<EventListener> {
+    let listener = run.end_event().listen();
+    (!run.has_ended()).then_some(listener)
 }
 
 /// Listens for the end of a task, unless it has ended.
@@ -296,9 +292,13 @@ fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
 /// How often a waiter looks before it sleeps: a short run is over sooner than a thread wakes.
 const LOOKS: u32 = 8;
 
-/// Blocks until there is nothing to listen for.
-fn block(mut listen: impl FnMut() -> Option<EventListener>) {
+/// Blocks until there is nothing to listen for. Fails if that can't come.
+fn block(run: &engine::Run, mut listen: impl FnMut() -> Option<EventListener>) -> Result<()> {
     while let Some(mut listener) = listen() {
+        if let Some(step) = run.engine().step() {
+            step?;
+            continue;
+        }
         let notified = (0..LOOKS).any(|_| {
             (0..32).for_each(|_| std::hint::spin_loop());
             is_notified(&mut listener)
@@ -307,6 +307,7 @@ fn block(mut listen: impl FnMut() -> Option<EventListener>) {
             listener.wait();
         }
     }
+    Ok(())
 }
 
 fn is_notified(listener: &mut EventListener) -> bool {
@@ -315,6 +316,7 @@ fn is_notified(listener: &mut EventListener) -> bool {
 }
 
 fn poll_listener(
+    run: &engine::Run,
     slot: &mut Option<EventListener>,
     cx: &mut Context<'_>,
     listen: impl Fn() -> Option<EventListener>,
@@ -328,7 +330,12 @@ fn poll_listener(
         };
         match Pin::new(listener).poll(cx) {
             Poll::Ready(()) => *slot = None,
-            Poll::Pending => return Poll::Pending,
+            // Who waits inside a body leaves the stepping to whoever called the body.
+            Poll::Pending if in_a_body() => return Poll::Pending,
+            Poll::Pending => match run.engine().step() {
+                Some(Ok(())) => {}
+                _ => return Poll::Pending,
+            },
         }
     }
 }

@@ -4,13 +4,15 @@
 #   bash tests/long.sh                all of it
 #   bash tests/long.sh models         only this section
 #
-# PROPTEST_CASES and LOOM_MAX_PREEMPTIONS choose how long. A failing case is printed, and kept by proptest for the next run.
+# PROPTEST_CASES, BATCHYARD_SEEDS and LOOM_MAX_PREEMPTIONS choose how long. A failing case is printed, and kept by proptest
+# for the next run; of a failing seed the command that shows it again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tests/lib.sh
 source tests/lib.sh
 
 export PROPTEST_CASES="${PROPTEST_CASES:-20000}"
+export BATCHYARD_SEEDS="${BATCHYARD_SEEDS:-50000}"
 export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}"
 
 install() {
@@ -23,11 +25,17 @@ section_models() {
     some_tests within 120 cargo test --release --all-features model
 }
 
+# Engine, feed and nodes under one seeded clock: tests/simulation.
+section_simulation() {
+    # With the engine's own checks, which only debug builds make.
+    some_tests within 120 cargo test --all-features --test simulation
+}
+
 section_loom() {
     RUSTFLAGS="--cfg loom" some_tests within 120 cargo test --release --lib --target-dir "$target/loom" loom_
 }
 
 if [ $# -eq 0 ]; then
-    set -- models loom
+    set -- models simulation loom
 fi
 run_sections "$@"

@@ -1,18 +1,30 @@
 //! The engine's clock: a thread that sleeps until the policy has something to do at a time.
 //!
-//! It is started with the first timer, so that a pool whose jobs set no limits never has it.
+//! It is started with the first timer, so that a pool whose jobs set no limits never has it. A clock that is driven by
+//! hand (feature `testing`) never has it: its time moves when it is told.
 
 use super::Engine;
 use super::policy::Time;
 use event_listener::{Event, Listener};
+#[cfg(feature = "testing")]
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 pub(super) struct Clock {
-    start: Instant,
+    source: Source,
     /// The first timer was set, or set to another time, or the engine is gone.
     changed: Arc<Event>,
     started: OnceLock<bool>,
+}
+
+/// Where the time comes from.
+enum Source {
+    /// The system's clock, since then.
+    System(Instant),
+    /// Whoever drives it, in nanoseconds.
+    #[cfg(feature = "testing")]
+    Hand(AtomicU64),
 }
 
 /// How long the thread keeps the time by itself when there is no timer.
@@ -20,19 +32,45 @@ const LONG: Duration = Duration::from_secs(3600);
 
 impl Clock {
     pub(super) fn new() -> Self {
+        Self::of(Source::System(Instant::now()))
+    }
+
+    /// A clock that stands at zero until it is [moved](Clock::go_to).
+    #[cfg(feature = "testing")]
+    pub(super) fn by_hand() -> Self {
+        Self::of(Source::Hand(AtomicU64::new(0)))
+    }
+
+    fn of(source: Source) -> Self {
         Clock {
-            start: Instant::now(),
+            source,
             changed: Arc::default(),
             started: OnceLock::new(),
         }
     }
 
     pub(super) fn now(&self) -> Time {
-        self.start.elapsed()
+        match &self.source {
+            Source::System(start) => start.elapsed(),
+            #[cfg(feature = "testing")]
+            Source::Hand(nanos) => Duration::from_nanos(nanos.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// It is this late now, if it was earlier. The system's clock can't be moved.
+    #[cfg(feature = "testing")]
+    pub(super) fn go_to(&self, time: Time) {
+        if let Source::Hand(nanos) = &self.source {
+            let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            nanos.fetch_max(time, Ordering::SeqCst);
+        }
     }
 
     /// Timers changed: the thread looks at them, and is started if it wasn't.
     pub(super) fn wind(&self, engine: &Weak<Engine>) {
+        if !matches!(self.source, Source::System(_)) {
+            return;
+        }
         self.started.get_or_init(|| {
             let (engine, changed) = (engine.clone(), self.changed.clone());
             let thread = std::thread::Builder::new().name("batchyard-clock".into());

@@ -22,15 +22,15 @@ thread_local! {
 
 /// Makes a worker known to the bodies that this thread will run, until the guard is dropped.
 pub(crate) fn enter(worker: Rc<dyn Current>) -> Entered {
-    CURRENT.set(Some(worker));
-    Entered
+    Entered(CURRENT.replace(Some(worker)))
 }
 
-pub(crate) struct Entered;
+/// Who was the thread's worker before, and is again: one may work inside another's body that waits.
+pub(crate) struct Entered(Option<Rc<dyn Current>>);
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        CURRENT.set(None);
+        CURRENT.set(self.0.take());
     }
 }
 
@@ -71,6 +71,11 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.end_waiting();
     }
+}
+
+/// Whether this thread runs a body.
+pub(crate) fn in_a_body() -> bool {
+    current().is_some()
 }
 
 fn current() -> Option<Rc<dyn Current>> {

@@ -10,15 +10,19 @@ mod current;
 mod draft;
 mod effects;
 mod flow;
+#[cfg(feature = "testing")]
+mod hand;
 mod open;
 mod policy;
 mod run;
 mod upstream;
 
-pub(crate) use current::{Current, enter, forbids_waiting, waiting};
+pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
 pub(crate) use draft::{Adder, add};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
+#[cfg(feature = "testing")]
+pub(crate) use hand::Hand;
 pub(crate) use open::Admits;
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
@@ -42,17 +46,26 @@ pub(crate) struct Engine {
     bell: Bell,
     /// Something changed for those who carry out orders, or wait for the pool to empty.
     changed: Event,
+    /// Who has the pool go on, if no thread does.
+    #[cfg(feature = "testing")]
+    hand: hand::Hands,
 }
 
 impl Engine {
     pub(crate) fn new() -> Arc<Self> {
+        Self::with_clock(Clock::new())
+    }
+
+    fn with_clock(clock: Clock) -> Arc<Self> {
         Arc::new_cyclic(|me| Engine {
             me: me.clone(),
             policy: Mutex::default(),
-            clock: Clock::new(),
+            clock,
             submitted: AtomicU64::new(0),
             bell: Bell::default(),
             changed: Event::new(),
+            #[cfg(feature = "testing")]
+            hand: hand::Hands::default(),
         })
     }
 
@@ -83,6 +96,8 @@ impl Engine {
         let run = Arc::new(Run::new(job, offer, self.clone(), seq));
         let offered = offer.nodes.as_deref().unwrap_or_default();
         self.with(|policy, effects| policy.submit(&run, offered, effects))?;
+        #[cfg(feature = "testing")]
+        self.show(&run);
         Ok(run)
     }
 
@@ -98,6 +113,13 @@ impl Engine {
     /// Notified when there are orders, or runs or charges have ended.
     pub(crate) fn listen(&self) -> EventListener {
         self.changed.listen()
+    }
+
+    /// For those about to wait: has the pool go on by one step, if whoever waits is the one that must. `None` if threads
+    /// do; an error if nothing will happen by itself any more.
+    #[cfg(not(feature = "testing"))]
+    pub(crate) fn step(&self) -> Option<Result<()>> {
+        None
     }
 }
 

@@ -204,7 +204,8 @@ impl LateEdge {
 
 impl Free {
     fn from(first: u32) -> Self {
-        Free(vec![first..MAX_INDEX])
+        let all = first..MAX_INDEX;
+        Free(vec![all])
     }
 
     /// The first half of the first range that is not short, or else of the longest.

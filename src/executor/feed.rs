@@ -61,6 +61,24 @@ impl Feed {
         }
     }
 
+    /// The next order, if there is one now.
+    pub fn try_order(&self) -> Option<Order> {
+        let next = self.engine.with(|policy, _| policy.next_order());
+        next.map(Order::from)
+    }
+
+    /// Waits until the pool is closed and its runs have ended.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn over(&self) {
+        loop {
+            let changed = self.engine.listen();
+            if self.engine.with(|policy, _| policy.is_over()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     #[cfg(feature = "thread")]
     pub(super) fn engine(&self) -> &Arc<Engine> {
         &self.engine
@@ -112,8 +130,8 @@ impl Node {
     }
 
     /// A worker more, or less, while a body waits for others.
-    #[cfg(feature = "thread")]
-    pub(super) fn stand_in(&self, more: bool) {
+    #[cfg(any(feature = "thread", feature = "testing"))]
+    pub(crate) fn stand_in(&self, more: bool) {
         self.engine
             .with(|policy, effects| policy.stand_in(self.key, more, effects));
     }

@@ -97,6 +97,18 @@ impl Grant {
         })
     }
 
+    /// As [`begin`](Grant::begin), but which of the plain tasks comes next is for `pick` to say: no order of theirs is
+    /// promised.
+    #[cfg(feature = "testing")]
+    pub(crate) fn begin_any(&mut self, pick: impl FnOnce(usize) -> usize) -> Option<Lease> {
+        while self.expand().is_some() {}
+        if !self.tasks.is_empty() {
+            let picked = pick(self.tasks.len());
+            self.tasks.swap(0, picked);
+        }
+        self.begin()
+    }
+
     #[cfg(feature = "thread")]
     pub(super) fn charge(&self) -> &Arc<Charge> {
         &self.charge
@@ -211,8 +223,13 @@ impl Lease {
         self.report(outcome);
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn the_run(&self) -> &Arc<crate::engine::Run> {
+        self.charge.run()
+    }
+
     /// Starts the body: one that waits goes on in the future that is returned.
-    pub(super) fn start(&self) -> Started {
+    pub(crate) fn start(&self) -> Started {
         match catch_unwind(AssertUnwindSafe(|| self.call())) {
             Ok(Step::Later(later)) => Started::Later(later),
             Ok(Step::Failed(cause)) => Started::Ended(Outcome::Failed(cause)),
@@ -267,13 +284,13 @@ impl Drop for Lease {
 }
 
 /// A body that was started.
-pub(super) enum Started {
+pub(crate) enum Started {
     Ended(Outcome),
     Later(Later),
 }
 
 /// Waits for a body to end. A panic is its failure.
-pub(super) async fn finish(later: Later) -> Outcome {
+pub(crate) async fn finish(later: Later) -> Outcome {
     use futures::FutureExt;
     match AssertUnwindSafe(later).catch_unwind().await {
         Ok(Ok(true)) => Outcome::Succeeded,

@@ -46,6 +46,8 @@ pub use crate::engine::Outcome;
 pub use crate::model::{NodeSpec, Offer, Returned};
 pub use feed::{Feed, Node, Order};
 pub use grant::{Grant, Lease, LeaseId};
+#[cfg(feature = "testing")]
+pub(crate) use grant::{Started, finish};
 #[cfg(feature = "thread")]
 pub use thread::ThreadExecutor;
 

@@ -170,19 +170,18 @@ impl Edges {
         late
     }
 
-    /// Calls `visit(from, to)` for every edge, by ascending `to`.
-    #[inline]
-    fn visit(&self, mut late: &[(u32, u32)], mut visit: impl FnMut(u32, u32)) {
+    /// Calls `visit(to, predecessors)` for every node, ascending: first with those it was pushed with, then with each
+    /// of the late ones.
+    #[inline(always)]
+    fn visit<'a>(&'a self, mut late: &'a [(u32, u32)], mut visit: impl FnMut(u32, &'a [u32])) {
         let mut start = 0;
         for (node, &end) in (0..).zip(&self.ends) {
             let end = end as usize;
-            for &pred in &self.preds[start..end] {
-                visit(pred, node);
-            }
+            visit(node, self.preds.get(start..end).unwrap_or_default());
             while let [(to, from), rest @ ..] = late
                 && *to == node
             {
-                visit(*from, node);
+                visit(node, std::slice::from_ref(from));
                 late = rest;
             }
             start = end;
@@ -193,25 +192,27 @@ impl Edges {
     /// successor of `n` goes, and so ends up as where those of `n + 1` begin.
     fn turn_around(&self, held: &[u32]) -> Csr {
         let late = self.late_edges();
+        let mut in_degrees = self.in_degrees(&late);
         let mut offsets = zeros(self.ends.len() + 1);
-        let mut in_degrees = zeros(self.ends.len());
-        self.visit(&late, |from, to| {
+        let later = late.iter().map(|(_, from)| from);
+        for &from in self.preds.iter().chain(later) {
             offsets[from as usize + 1] += 1;
-            in_degrees[to as usize] += 1;
-        });
+        }
         for &node in held {
             in_degrees[node as usize] += 1;
         }
         let mut successors = zeros(counts_to_starts(&mut offsets));
-        self.visit(&late, |from, to| {
-            let cursor = &mut offsets[from as usize + 1];
-            let mark = if in_degrees[to as usize] == 1 {
+        self.visit(&late, |to, preds| {
+            let sole = if in_degrees[to as usize] == 1 {
                 SOLE
             } else {
                 0
             };
-            successors[*cursor as usize] = to | mark;
-            *cursor += 1;
+            for &from in preds {
+                let cursor = &mut offsets[from as usize + 1];
+                successors[*cursor as usize] = to | sole;
+                *cursor += 1;
+            }
         });
         let sources = sources(&in_degrees);
         Csr {
@@ -221,6 +222,19 @@ impl Edges {
             sources,
         }
     }
+
+    /// How many predecessors each node has.
+    fn in_degrees(&self, late: &[(u32, u32)]) -> Box<[u32]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let mut degrees: Box<[u32]> = self
+            .ends
+            .iter()
+            .zip(starts)
+            .map(|(end, start)| end - start)
+            .collect();
+        late.iter().for_each(|&(to, _)| degrees[to as usize] += 1);
+        degrees
+    }
 }
 
 impl GraphSource for Edges {
@@ -229,7 +243,9 @@ impl GraphSource for Edges {
     }
 
     fn edges(&self, visit: &mut dyn FnMut(u32, u32)) {
-        self.visit(&self.late_edges(), visit);
+        self.visit(&self.late_edges(), |to, preds| {
+            preds.iter().for_each(|&from| visit(from, to));
+        });
     }
 }
 

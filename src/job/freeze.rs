@@ -2,6 +2,7 @@
 
 use super::addition::Late;
 use super::build::Job;
+use super::distinct::DistinctSettings;
 use super::frozen::{Frozen, FrozenJob, element_wise_edges, is_each};
 use crate::graph::{Csr, FreezeError, GraphSource};
 use crate::model::{Defect, DefectKind, Error, Result};
@@ -85,9 +86,10 @@ impl Job {
             task_order: self.whole.task_order,
             max_parallel_tasks: self.whole.max_parallel_tasks,
             queued,
+            asynchronous: self.asynchronous,
             requests,
             defaults: self.defaults,
-            settings: self.settings,
+            settings: DistinctSettings::new(self.settings),
             reverse: OnceLock::new(),
         })
     }

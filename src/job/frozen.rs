@@ -1,6 +1,8 @@
 //! A job in the form in which it is run.
 
 use super::addition::Late;
+use super::distinct::DistinctSettings;
+use super::settings::QueuedNodes;
 use crate::graph::{Csr, Graph, GraphSource, node_of};
 use crate::model::Offer;
 use crate::model::{
@@ -65,9 +67,10 @@ pub(crate) struct Frozen {
     pub(crate) max_parallel_tasks: Option<u32>,
     /// Of tasks without settings of their own.
     pub(crate) defaults: TaskSettings,
-    pub(crate) settings: HashMap<u32, TaskSettings>,
-    /// The policy starts some of the tasks.
-    pub(crate) queued: bool,
+    pub(crate) settings: DistinctSettings,
+    pub(crate) queued: QueuedNodes,
+    /// Nodes whose bodies wait, in order.
+    pub(crate) asynchronous: Vec<u32>,
     /// Of each distinct request for resources, the first node that makes it.
     pub(crate) requests: Vec<u32>,
     /// Made when first asked for.

@@ -2,6 +2,7 @@
 
 mod addition;
 mod build;
+mod distinct;
 mod freeze;
 mod frozen;
 mod settings;
@@ -13,3 +14,4 @@ pub use task::Task;
 
 pub(crate) use addition::{Late, Numbers, Ties};
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use settings::QueuedNodes;

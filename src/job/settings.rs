@@ -32,6 +32,14 @@ impl JobSettings {
     }
 }
 
+/// Which nodes only the policy starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum QueuedNodes {
+    None,
+    Some,
+    All,
+}
+
 impl Job {
     /// What a failed task means for the others. Default: [`FailurePolicy::Continue`].
     pub fn failure_policy(&mut self, policy: FailurePolicy) {
@@ -81,7 +89,7 @@ impl Job {
 impl Job {
     /// Marks what the policy must start: bodies that wait, and tasks whose settings need it. All of them, where one that
     /// a lane started could jump the order or a limit. Says whether there are such.
-    pub(super) fn queue_units(&mut self) -> bool {
+    pub(super) fn queue_units(&mut self) -> QueuedNodes {
         let nodes = self.queued_nodes();
         for &node in &nodes {
             Queued::hide(&mut self.units[node as usize]);
@@ -89,7 +97,11 @@ impl Job {
                 self.arrays[array as usize].queued = true;
             }
         }
-        !nodes.is_empty()
+        match nodes.len() {
+            0 => QueuedNodes::None,
+            some if some < self.units.len() => QueuedNodes::Some,
+            _ => QueuedNodes::All,
+        }
     }
 
     fn queued_nodes(&self) -> BTreeSet<u32> {
@@ -138,23 +150,30 @@ impl Job {
 impl Frozen {
     /// When and how often a task may run.
     pub(crate) fn settings_of(&self, task: TaskId) -> &TaskSettings {
-        let own = match task.is_element() {
+        let node = match task.is_element() {
             _ if self.settings.is_empty() => None,
-            false => self.settings.get(&task.0.wrapping_sub(self.base)),
-            true => self
-                .locate(task)
-                .and_then(|(node, _)| self.settings.get(&node)),
+            false => Some(task.0.wrapping_sub(self.base)),
+            true => self.locate(task).map(|(node, _)| node),
         };
-        own.unwrap_or(&self.defaults)
+        node.map_or(&self.defaults, |node| self.node_settings(node))
+    }
+
+    /// When and how often a node's tasks may run.
+    pub(crate) fn node_settings(&self, node: u32) -> &TaskSettings {
+        self.settings.get(node).unwrap_or(&self.defaults)
     }
 
     /// Whether only the policy starts a node.
     pub(crate) fn is_queued(&self, node: u32) -> bool {
-        self.units[node as usize].kind().queued
+        match self.queued {
+            QueuedNodes::None => false,
+            QueuedNodes::Some => self.units[node as usize].kind().queued,
+            QueuedNodes::All => true,
+        }
     }
 
     pub(crate) fn is_asynchronous(&self, node: u32) -> bool {
-        self.units[node as usize].kind().asynchronous
+        self.asynchronous.binary_search(&node).is_ok()
     }
 
     /// The arrays of which only so many elements may run at once, by node.

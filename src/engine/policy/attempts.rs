@@ -116,7 +116,14 @@ impl Policy {
 
     /// Arranges another attempt, if the task has one left.
     fn retry(&mut self, run: &Run, task: TaskId, attempt: u32, effects: &mut Effects) -> bool {
-        let settings = run.with_settings(task, TaskSettings::clone);
+        let (max_retries, backoff, total_time_limit) = run.with_settings(task, |settings| {
+            let backoff = settings.backoff.unwrap_or_default();
+            (
+                settings.max_retries.unwrap_or_default(),
+                backoff,
+                settings.total_time_limit,
+            )
+        });
         let Some(entry) = self.entry(run) else {
             return false;
         };
@@ -289,10 +296,11 @@ impl Policy {
         };
         entry.stale = true;
         effects.wake = true;
-        let lease = entry.leased.remove(&task);
+        let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
+        let key = entry.key(task, attempt);
+        self.timers.clear_all(delay);
         if let Some(lease) = lease {
-            let key = entry.key(task, lease.attempt);
             self.timers.clear_all(lease.timer);
             self.order(super::Order::Stop(key), effects);
         }

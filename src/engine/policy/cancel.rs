@@ -89,10 +89,12 @@ impl Policy {
     fn stop_ended(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         entry.stale = true;
-        let ended: Vec<_> = entry
+        let mut ended: Vec<_> = entry
             .leased
             .extract_if(|&task, _| run.ended_state(task).is_some())
             .collect();
+        // The order of decisions follows from nothing but what was decided on.
+        ended.sort_unstable_by_key(|&(task, _)| task);
         let delayed: Vec<_> = entry
             .delayed
             .extract_if(|&task, _| run.ended_state(task).is_some())

@@ -5,7 +5,7 @@ use super::{Effects, Policy, Run};
 use crate::engine::Engine;
 use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -34,7 +34,7 @@ pub(super) struct Share {
 /// All charges that are out.
 #[derive(Default)]
 pub(super) struct Charges {
-    out: HashMap<u64, Weak<Charge>>,
+    out: FxHashMap<u64, Weak<Charge>>,
     made: u64,
 }
 

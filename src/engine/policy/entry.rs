@@ -1,13 +1,14 @@
 //! A run, as the policy sees it.
 
 use super::super::flow::{Ready, Sink};
-use super::placing::RunKey;
+use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::model::TaskId;
 use event_listener::Event;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -67,46 +68,49 @@ pub(super) struct Entry {
     pub(super) ready: VecDeque<Item>,
     /// Who counts those of its tasks that the policy starts; and of which arrays, by node, another does.
     group: RunKey,
-    arrays: HashMap<u32, RunKey>,
+    arrays: FxHashMap<u32, RunKey>,
+    /// What tasks ask for, by their settings and whether their bodies wait.
+    pub(super) classes: FxHashMap<(u32, u32, bool), ClassId>,
     /// Tasks have been ended that may be among those ready.
     pub(super) stale: bool,
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
     /// The current attempt of each task that an executor has been given one by one.
-    pub(super) leased: HashMap<TaskId, LeaseState>,
+    pub(super) leased: FxHashMap<TaskId, LeaseState>,
     /// Tasks that are not ready before a time.
-    pub(super) delayed: HashMap<TaskId, TimerKey>,
+    pub(super) delayed: FxHashMap<TaskId, TimerKey>,
     /// How often a task has failed and was tried again, and how often it was lost with its node.
-    pub(super) retries: HashMap<TaskId, u32>,
-    pub(super) recoveries: HashMap<TaskId, u32>,
+    pub(super) retries: FxHashMap<TaskId, u32>,
+    pub(super) recoveries: FxHashMap<TaskId, u32>,
     /// The last attempt of each task that has had one and is to have another.
-    pub(super) attempts: HashMap<TaskId, u32>,
+    pub(super) attempts: FxHashMap<TaskId, u32>,
     /// When the first attempt began, of tasks for which that matters.
-    pub(super) first_starts: HashMap<TaskId, Time>,
+    pub(super) first_starts: FxHashMap<TaskId, Time>,
     /// Timers of the run itself, and of deadlines.
     pub(super) timers: Vec<TimerKey>,
-    pub(super) watchers: HashMap<TaskId, Arc<Event>>,
+    pub(super) watchers: FxHashMap<TaskId, Arc<Event>>,
 }
 
 impl Entry {
-    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: HashMap<u32, RunKey>) -> Self {
+    pub(super) fn new(run: Arc<Run>, group: RunKey, arrays: FxHashMap<u32, RunKey>) -> Self {
         Entry {
             run,
             ready: VecDeque::new(),
             group,
             arrays,
+            classes: FxHashMap::default(),
             stale: false,
             opened: Vec::new(),
             reached: Vec::new(),
-            leased: HashMap::new(),
-            delayed: HashMap::new(),
-            retries: HashMap::new(),
-            recoveries: HashMap::new(),
-            attempts: HashMap::new(),
-            first_starts: HashMap::new(),
+            leased: FxHashMap::default(),
+            delayed: FxHashMap::default(),
+            retries: FxHashMap::default(),
+            recoveries: FxHashMap::default(),
+            attempts: FxHashMap::default(),
+            first_starts: FxHashMap::default(),
             timers: Vec::new(),
-            watchers: HashMap::new(),
+            watchers: FxHashMap::default(),
         }
     }
 
@@ -120,7 +124,7 @@ impl Entry {
     }
 
     /// Arrays with limits of their own were added.
-    pub(super) fn add_arrays(&mut self, arrays: HashMap<u32, RunKey>) {
+    pub(super) fn add_arrays(&mut self, arrays: FxHashMap<u32, RunKey>) {
         self.arrays.extend(arrays);
     }
 

@@ -1,7 +1,7 @@
 //! What became of a run's tasks, other than success.
 
 use crate::model::{Attempt, Error, TaskId};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Counts and causes. Successes are the flow's.
 #[derive(Default)]
@@ -11,9 +11,9 @@ pub(crate) struct Ledger {
     pub(crate) cancelled: u64,
     /// In the order in which they happened.
     pub(crate) failures: Vec<(TaskId, Error)>,
-    positions: HashMap<TaskId, usize>,
+    positions: FxHashMap<TaskId, usize>,
     /// Attempts of tasks that had more than one, or failed.
-    attempts: HashMap<TaskId, Vec<Attempt>>,
+    attempts: FxHashMap<TaskId, Vec<Attempt>>,
     /// Why the run was ended before all its tasks were.
     pub(crate) ended_by: Option<Error>,
 }

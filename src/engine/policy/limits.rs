@@ -2,12 +2,12 @@
 
 use super::RunRank;
 use super::placing::{Limit, RunKey};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The groups that the ready tasks of all runs are in, and how many of each run.
 #[derive(Default)]
 pub(super) struct Limits {
-    groups: HashMap<RunKey, Group>,
+    groups: FxHashMap<RunKey, Group>,
     made: u32,
 }
 

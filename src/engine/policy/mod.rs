@@ -41,7 +41,8 @@ use entry::Entry;
 use limits::Limits;
 use node::Nodes;
 use placing::{Placing, Position, RunKey};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timers::{Alarm, Timers};
 
@@ -99,7 +100,12 @@ impl Policy {
     }
 
     /// Makes groups for the arrays that have a limit of their own.
-    fn limit_arrays(&mut self, rank: RunRank, group: RunKey, job: &Frozen) -> HashMap<u32, RunKey> {
+    fn limit_arrays(
+        &mut self,
+        rank: RunRank,
+        group: RunKey,
+        job: &Frozen,
+    ) -> FxHashMap<u32, RunKey> {
         let mut limit = |most| self.limits.add(rank, Some(most), Some(group));
         let arrays = job.limited_arrays();
         arrays.map(|(node, most)| (node, limit(most))).collect()

@@ -3,6 +3,7 @@
 use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Policy, Run, RunRank};
 use crate::engine::flow::{self, Segment};
+use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
 
@@ -41,7 +42,7 @@ impl Policy {
     pub(super) fn queue_sources(&mut self, run: &Run, segment: &Segment, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         let job = &segment.job;
-        if !job.queued {
+        if job.queued == QueuedNodes::None {
             return entry.ready.extend(segment.initial());
         }
         for (at, &node) in (0..).zip(&job.csr.sources) {
@@ -110,8 +111,10 @@ impl Policy {
         if start <= effects.now {
             return self.push(run, tasks, effects);
         }
-        for task in tasks {
-            self.ready_at(run, TaskId(task), start, effects);
+        // What was cancelled before it became ready has nothing to wait for.
+        let pending = |task: &TaskId| run.ended_state(*task).is_none();
+        for task in tasks.map(TaskId).filter(pending) {
+            self.ready_at(run, task, start, effects);
         }
     }
 
@@ -135,20 +138,34 @@ impl Policy {
     /// What a task asks for, how urgent it is, and in which group it is counted.
     pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
         let place = run.locate(task)?;
-        let job = &place.segment.job;
         let group = self.entry(run)?.group_of(place.task().0);
-        let settings = job.settings_of(task);
-        let resources = settings.resources.clone().unwrap_or_default();
-        let request = match job.is_asynchronous(place.node) {
-            true => Request::waiting(resources),
-            false => Request::blocking(resources),
-        };
+        let class = self.class_of(run, &place)?;
+        let settings = place.segment.job.node_settings(place.node);
         let rank = Rank {
             task_priority: settings.priority.unwrap_or_default(),
             tie: tie(run, &place),
             ..run.rank().plain()
         };
-        Some((self.placing.intern(&request), rank, group))
+        Some((class, rank, group))
+    }
+
+    /// The class of a node's tasks: looked up once for all nodes with the same settings.
+    fn class_of(&mut self, run: &Run, place: &flow::Place<'_>) -> Option<ClassId> {
+        let (job, node) = (&place.segment.job, place.node);
+        let waits = job.is_asynchronous(node);
+        let kind = (place.segment.number, job.settings.kind(node), waits);
+        let entry = self.runs.get_mut(&run.rank())?;
+        if let Some(&class) = entry.classes.get(&kind) {
+            return Some(class);
+        }
+        let resources = job.node_settings(node).resources.clone();
+        let request = match waits {
+            true => Request::waiting(resources.unwrap_or_default()),
+            false => Request::blocking(resources.unwrap_or_default()),
+        };
+        let class = self.placing.intern(&request);
+        entry.classes.insert(kind, class);
+        Some(class)
     }
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.

@@ -30,7 +30,7 @@ impl Policy {
             false => Request::blocking(resources),
         };
         let class = self.placing.intern(&request);
-        let fits = self.placing.fits_ever(class, None, offered);
+        let fits = self.placing.fits_ever(class, offered);
         fits.map_err(|too_large| too_large.to_string())
     }
 }

@@ -13,7 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What one task needs of the node it runs on, for as long as it runs. The default is one slot.
+/// What one task needs of the node it runs on, for as long as it runs; or of several nodes at once, if it has several
+/// [instances](Resources::instances). The default is one slot.
 ///
 /// A node that does not declare a resource does not have it; tasks that don't ask for it run there all the same.
 ///
@@ -33,6 +34,9 @@ pub struct Resources {
     #[serde(deserialize_with = "whole_or_fraction")]
     gpus: Amount,
     custom: BTreeMap<String, Amount>,
+    #[serde(deserialize_with = "at_least_one")]
+    instances: u32,
+    packed: bool,
 }
 
 impl Resources {
@@ -44,6 +48,8 @@ impl Resources {
             memory: 0,
             gpus: Amount::ZERO,
             custom: BTreeMap::new(),
+            instances: 1,
+            packed: false,
         }
     }
 
@@ -87,7 +93,37 @@ impl Resources {
         self
     }
 
-    /// How many slots it asks for.
+    /// All this so many times, at once or not at all: the task becomes a *gang*. 0 counts as 1, which is no gang.
+    ///
+    /// The body runs once for each instance, all at the same time, each on a node of its own unless they are
+    /// [packed](Resources::packed); [`Context::instance`](crate::Context::instance) tells them apart. The task succeeds
+    /// when all have, and its output is that of instance 0. When one fails the others are stopped, and another attempt is
+    /// one of all of them. Each instance counts as a task against limits of how many may run at once. (Azure Batch:
+    /// multi-instance tasks, where the end of the primary also ends the others.)
+    ///
+    /// A thread executor is one node, so a gang on threads must be packed.
+    pub fn instances(mut self, instances: u32) -> Self {
+        self.instances = instances.max(1);
+        self
+    }
+
+    /// Instances may share nodes. Default: each has a node of its own.
+    pub fn packed(mut self) -> Self {
+        self.packed = true;
+        self
+    }
+
+    /// How many instances it asks for.
+    pub fn instances_asked(&self) -> u32 {
+        self.instances
+    }
+
+    /// Whether instances may share nodes.
+    pub fn is_packed(&self) -> bool {
+        self.packed
+    }
+
+    /// How many slots it asks for, for each instance.
     pub fn slots_asked(&self) -> u32 {
         self.slots
     }
@@ -130,6 +166,9 @@ impl Default for Resources {
 
 impl fmt::Display for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.instances > 1 {
+            write!(f, "{} instances, each with ", self.instances)?;
+        }
         write!(
             f,
             "{} slot{}",

@@ -3,31 +3,32 @@
 use super::ClassId;
 use super::names::Names;
 use super::needs::{Needs, Request};
-use std::collections::HashMap;
+use super::rank::Position;
+use rustc_hash::FxHashMap;
 
 /// All classes there have been.
 #[derive(Default)]
 pub(super) struct Classes {
     classes: Vec<Class>,
-    ids: HashMap<(Request, Option<Gang>), ClassId>,
+    ids: FxHashMap<Request, ClassId>,
     pub(super) names: Names,
 }
 
 pub(super) struct Class {
     pub(super) needs: Needs,
-    /// Its entries are gangs.
+    /// Its tasks have several instances.
     pub(super) gang: Option<Gang>,
     pub(super) hold: Hold,
     /// Apart, so that what each decision looks at lies close together.
     pub(super) request: Box<Request>,
 }
 
-/// Tasks that start together or not at all.
+/// The instances of a task that start together or not at all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Gang {
-    pub(crate) tasks: u32,
+pub(super) struct Gang {
+    pub(super) instances: u32,
     /// Several may share a node.
-    pub(crate) packed: bool,
+    pub(super) packed: bool,
 }
 
 /// What is kept for the first task of a class, or why nothing needs to be.
@@ -42,26 +43,25 @@ pub(super) struct Hold {
     pub(super) witness: u32,
     /// No node could ever hold it, as of this epoch.
     pub(super) hopeless: u32,
-    /// The last visit of a node that found the class without room there.
-    pub(super) seen: u64,
+    /// Where the class is in the order.
+    pub(super) head: Option<Position>,
 }
 
 impl Classes {
     /// The class of a request, and whether it is new.
-    pub(super) fn intern(&mut self, request: &Request, gang: Option<Gang>) -> (ClassId, bool) {
-        let key = (request.clone(), gang);
-        if let Some(&class) = self.ids.get(&key) {
+    pub(super) fn intern(&mut self, request: &Request) -> (ClassId, bool) {
+        if let Some(&class) = self.ids.get(request) {
             return (class, false);
         }
         let class = ClassId(self.classes.len() as u32);
         let needs = Needs::new(request, &mut self.names);
         self.classes.push(Class {
             needs,
-            gang,
+            gang: request.gang(),
             hold: Hold::default(),
             request: Box::new(request.clone()),
         });
-        self.ids.insert(key, class);
+        self.ids.insert(request.clone(), class);
         (class, true)
     }
 

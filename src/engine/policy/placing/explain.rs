@@ -11,10 +11,10 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) struct TooLarge {
     pub(crate) request: Request,
-    pub(crate) gang: Option<Gang>,
-    /// What the node that comes nearest lacks. Nothing, when only a gang's tasks together are too many.
+    gang: Option<Gang>,
+    /// What the node that comes nearest lacks. Nothing, when only a gang's instances together are too many.
     pub(crate) lacks: Vec<Shortage>,
-    /// How many of a gang's tasks could run at once.
+    /// How many instances could run at once.
     pub(crate) at_once: u32,
 }
 
@@ -22,7 +22,6 @@ pub(crate) struct TooLarge {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Explanation {
     request: Request,
-    gang: Option<Gang>,
     /// How many classes have more urgent tasks ready.
     pub(crate) before: usize,
     /// By name.
@@ -43,14 +42,9 @@ pub(crate) enum Obstacle {
 }
 
 impl Placing {
-    /// Whether the request could ever be met, for one task or for a gang: by nodes that have joined, or by those that are
+    /// Whether the request could ever be met: by nodes that have joined, or by those that are
     /// offered. While nothing is offered, nothing is known, and nothing refused.
-    pub(crate) fn fits_ever(
-        &self,
-        class: ClassId,
-        gang: Option<Gang>,
-        offered: &[Capacity],
-    ) -> Result<(), TooLarge> {
+    pub(crate) fn fits_ever(&self, class: ClassId, offered: &[Capacity]) -> Result<(), TooLarge> {
         let joined: Vec<_> = self
             .floor
             .nodes
@@ -65,21 +59,17 @@ impl Placing {
         if offered.is_empty() {
             return Ok(());
         }
-        self.could_fit(class, gang, &joined)
-            .or_else(|_| self.could_fit(class, gang, &offered))
+        self.could_fit(class, &joined)
+            .or_else(|_| self.could_fit(class, &offered))
     }
 
-    fn could_fit(
-        &self,
-        class: ClassId,
-        gang: Option<Gang>,
-        nodes: &[Stock],
-    ) -> Result<(), TooLarge> {
+    fn could_fit(&self, class: ClassId, nodes: &[Stock]) -> Result<(), TooLarge> {
         let class = self.floor.classes.get(class);
+        let gang = class.gang;
         let most = gang.map_or(1, Gang::on_one_node);
         let rooms = nodes.iter().map(|own| own.times(&class.needs, most));
         let at_once = rooms.fold(0, u32::saturating_add);
-        if at_once >= gang.map_or(1, |gang| gang.tasks) {
+        if at_once >= gang.map_or(1, |gang| gang.instances) {
             return Ok(());
         }
         let nearest = nodes.iter().min_by_key(|own| own.shortfall(&class.needs));
@@ -101,15 +91,9 @@ impl Placing {
     ) -> Explanation {
         let position = Position::behind(rank);
         let urgent =
-            |&&(head, other, _): &&(Position, ClassId, RunKey)| other != class && head < position;
-        let before: Vec<_> = self
-            .ready
-            .heads
-            .iter()
-            .take_while(|&&(head, ..)| head < position)
-            .filter(urgent)
-            .collect();
-        let is_before = |other: ClassId| before.iter().any(|&&(_, class, _)| class == other);
+            |&(head, other, _): &(Position, ClassId, RunKey)| other != class && head < position;
+        let before: Vec<_> = self.ready.heads.iter().filter(urgent).collect();
+        let is_before = |other: ClassId| before.iter().any(|&(_, class, _)| class == other);
         let nodes = self
             .floor
             .nodes
@@ -117,7 +101,6 @@ impl Placing {
             .map(|(key, _)| (name(key), self.obstacle(key, class, &is_before)));
         Explanation {
             request: (*self.floor.classes.get(class).request).clone(),
-            gang: self.floor.classes.get(class).gang,
             before: before.len(),
             nodes: nodes.collect(),
         }
@@ -180,11 +163,7 @@ impl fmt::Display for TooLarge {
                 } else {
                     " on distinct nodes"
                 };
-                write!(
-                    f,
-                    "asks for {} tasks at once{nodes}, each with {}; ",
-                    gang.tasks, self.request
-                )?;
+                write!(f, "asks for {}, at once{nodes}; ", self.request)?;
                 write!(f, "the pool can run {} at once", self.at_once)
             }
             _ => Ok(()),
@@ -194,10 +173,7 @@ impl fmt::Display for TooLarge {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.gang {
-            Some(gang) => write!(f, "asks for {} × ({}) at once", gang.tasks, self.request)?,
-            None => write!(f, "asks for {}", self.request)?,
-        }
+        write!(f, "asks for {}", self.request)?;
         if self.before > 0 {
             let requests = if self.before == 1 {
                 "request"

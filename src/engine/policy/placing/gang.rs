@@ -1,8 +1,8 @@
-//! Gangs: tasks that start together or not at all.
+//! Gangs: instances of a task, which start together or not at all.
 
 use super::classes::Gang;
 use super::floor::Floor;
-use super::{ClassId, NodeKey, Placed, RunKey, Span};
+use super::{ClassId, NodeKey, Part, Placed, RunKey, Span};
 
 impl Floor {
     /// Where the gang starts now, if it does. If it can't, nodes are reserved for all of it.
@@ -70,31 +70,47 @@ impl Floor {
         }
     }
 
-    /// Charges all of a gang. Each node gets its part when it asks next.
+    /// Charges all instances. Each node gets its parts when it asks next.
     pub(super) fn start_gang(
         &mut self,
         class: ClassId,
         run: RunKey,
-        spans: Vec<Span>,
+        task: &[Span],
         places: &[(u32, u32)],
     ) {
         self.drop_hold(class);
-        let mut rest = spans.into_iter().next();
-        for &(node, units) in places {
-            let Some(mut span) = rest.take() else { return };
-            rest = Some(span.split_off(units));
-            let allocation =
-                self.nodes
-                    .charge(NodeKey(node), class, &self.classes.get(class).needs, units);
-            if let Some(node) = self.nodes.get_mut(NodeKey(node)) {
-                node.awaiting.push_back(Placed {
+        self.gangs += 1;
+        let instances = places.iter().map(|&(_, units)| units).sum();
+        let nodes = places
+            .iter()
+            .flat_map(|&(node, units)| (0..units).map(move |_| NodeKey(node)));
+        for (instance, node) in (0..).zip(nodes) {
+            let needs = &self.classes.get(class).needs;
+            let allocation = self.nodes.charge(node, class, needs, 1);
+            let part = Part {
+                gang: self.gangs,
+                instance,
+                instances,
+            };
+            self.nodes.await_pick_up(
+                node,
+                Placed {
                     class,
                     run,
-                    spans: vec![span],
+                    spans: task.to_vec(),
                     allocation,
-                });
-            }
-            self.woken.push(NodeKey(node));
+                    part: Some(part),
+                },
+            );
+            self.woken.push(node);
+        }
+    }
+
+    /// Takes back parts that no node has asked for yet.
+    pub(super) fn withdraw(&mut self, which: &mut dyn FnMut(&Placed) -> bool) {
+        for (node, part) in self.nodes.withdraw(which) {
+            let needs = &self.classes.get(part.class).needs;
+            self.nodes.release(node, needs, part.allocation);
         }
     }
 }
@@ -102,13 +118,13 @@ impl Floor {
 impl Gang {
     /// The most that one node gets.
     pub(super) fn on_one_node(self) -> u32 {
-        if self.packed { self.tasks } else { 1 }
+        if self.packed { self.instances } else { 1 }
     }
 }
 
 /// Distributes a gang over nodes that have so much room.
 fn fill(gang: Gang, rooms: impl Iterator<Item = (u32, u32)>) -> Option<Vec<(u32, u32)>> {
-    let mut left = gang.tasks;
+    let mut left = gang.instances;
     let mut places = Vec::new();
     for (node, room) in rooms.filter(|&(_, room)| room > 0) {
         let units = room.min(left);

@@ -119,6 +119,19 @@ impl Levels {
     }
 }
 
+/// Whether lacking so many of the slots asked for alone is as much as the shortfall, without dividing.
+pub(super) fn is_as_far(lacks: i64, asked: i64, shortfall: u64) -> bool {
+    (lacks.max(0).cast_unsigned() << 10) >= shortfall.saturating_mul(asked.cast_unsigned())
+}
+
+/// The fewest slots whose lack alone is as much as the shortfall: see [`is_as_far`].
+pub(super) fn lacking(asked: i64, shortfall: u64) -> i64 {
+    let slots = shortfall
+        .saturating_mul(asked.cast_unsigned())
+        .div_ceil(1 << 10);
+    i64::try_from(slots).unwrap_or(i64::MAX)
+}
+
 fn clamp(level: i64) -> u32 {
     level.clamp(0, TOP.into()) as u32
 }

@@ -10,7 +10,7 @@
 //!   what is left over once it has all that it needs. So what it lacks never grows by anything less urgent, shrinks
 //!   with every task that ends there, and is zero in the end: a large request never starves, and is never delayed by a
 //!   less urgent one. What is on other nodes, or of other kinds, the less urgent may have.
-//! - A *gang* starts as a whole or not at all: its reservation is a set of nodes, and is taken up when all of them have
+//! - A *gang*, which is a task with several instances, starts as a whole or not at all: its reservation is a set of nodes, and is taken up when all of them have
 //!   room at once. Its parts are charged then, and wait for their nodes to ask.
 //! - Packing and spreading: a node that asks is passed over when another that waits for work suits the first task
 //!   better, and that one is named in [`woken`](Placing::woken).
@@ -20,18 +20,20 @@ mod explain;
 mod floor;
 mod gang;
 mod gpus;
+mod heads;
 mod levels;
 mod names;
 mod needs;
 mod nodes;
+mod placement;
 mod queue;
 mod rank;
 mod reserve;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod walk;
 
-pub(crate) use classes::Gang;
 pub(crate) use explain::Explanation;
 pub(crate) use needs::Request;
 pub(crate) use nodes::Allocation;
@@ -41,11 +43,12 @@ pub(crate) use queue::ReadyCount;
 pub(crate) use rank::{Position, Rank, Tie};
 
 use crate::model::{Capacity, Resources};
+use floor::Floor;
 #[cfg(test)]
 use floor::Placement;
-use floor::{Choice, Floor};
 use queue::Ready;
 use std::ops::Range;
+use visit::{Choice, Visit};
 
 /// Ready tasks, nodes, and who gets what.
 #[derive(Default)]
@@ -93,6 +96,17 @@ pub(crate) struct Placed {
     pub(crate) run: RunKey,
     pub(crate) spans: Vec<Span>,
     pub(crate) allocation: Allocation,
+    /// Which of the instances it is, if there are several.
+    pub(crate) part: Option<Part>,
+}
+
+/// An instance of a task that has several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    /// Those that started together have the same number.
+    pub(crate) gang: u64,
+    pub(crate) instance: u32,
+    pub(crate) instances: u32,
 }
 
 impl Placing {
@@ -106,13 +120,10 @@ impl Placing {
 
     /// The class of a request: the same for equal requests.
     pub(crate) fn intern(&mut self, request: &Request) -> ClassId {
-        self.intern_as(request, None)
-    }
-
-    fn intern_as(&mut self, request: &Request, gang: Option<Gang>) -> ClassId {
-        let (class, new) = self.floor.classes.intern(request, gang);
+        let (class, new) = self.floor.classes.intern(request);
         if new {
-            self.ready.add_class(request.slots());
+            let instances = request.gang().map_or(1, |gang| gang.instances);
+            self.ready.add_class(request.slots(), instances);
         }
         class
     }
@@ -120,27 +131,7 @@ impl Placing {
     /// Tasks became ready. A range stays one entry, however long.
     pub(crate) fn push(&mut self, class: ClassId, rank: Rank, run: RunKey, tasks: Range<u32>) {
         let span = self.span(rank, tasks);
-        self.ready.insert(class, run, span);
-    }
-
-    /// Tasks became ready that start together or not at all: on distinct nodes, or `packed` on as few as may be.
-    #[cfg(test)]
-    pub(crate) fn push_gang(
-        &mut self,
-        class: ClassId,
-        rank: Rank,
-        run: RunKey,
-        tasks: Range<u32>,
-        packed: bool,
-    ) {
-        let span = self.span(rank, tasks);
-        let request = self.floor.classes.get(class).request.clone();
-        let gang = Gang {
-            tasks: span.len() as u32,
-            packed,
-        };
-        let class = self.intern_as(&request, Some(gang));
-        self.ready.insert(class, run, span);
+        self.insert(class, run, span);
     }
 
     fn span(&mut self, rank: Rank, tasks: Range<u32>) -> Span {
@@ -151,21 +142,16 @@ impl Placing {
         }
     }
 
-    /// Tasks that were taken and not begun go back to their place in the order. Gangs go back as a whole, with
-    /// [`push_gang`](Placing::push_gang).
+    /// Tasks that were taken and not begun go back to their place in the order; a gang only as a whole.
     pub(crate) fn requeue(
         &mut self,
         class: ClassId,
         run: RunKey,
         spans: impl IntoIterator<Item = Span>,
     ) {
-        debug_assert!(
-            self.floor.classes.get(class).gang.is_none(),
-            "part of a gang goes back"
-        );
         spans
             .into_iter()
-            .for_each(|span| self.ready.insert(class, run, span));
+            .for_each(|span| self.insert(class, run, span));
     }
 
     /// Forgets what a run has ready. What is returned is only to be dropped, outside locks: it may be large. What the
@@ -173,9 +159,11 @@ impl Placing {
     #[must_use = "drop it outside locks"]
     pub(crate) fn remove_run(&mut self, run: RunKey) -> Vec<Lane> {
         let removed = self.ready.remove_run(run);
+        self.floor.withdraw(&mut |part| part.run == run);
         for class in self.floor.classes.ids() {
-            self.drop_idle_hold(class);
+            self.note_head(class);
         }
+        self.note_holds();
         removed
     }
 
@@ -194,7 +182,16 @@ impl Placing {
         if let Some(part) = self.floor.pick_up(node) {
             return Some(part);
         }
-        let placed = match self.floor.choose(&self.ready, node, room, before, may)? {
+        let visit = Visit { node, room, before };
+        let choice = self.floor.choose(&self.ready, visit, may);
+        let placed = choice.and_then(|choice| self.start(node, room, choice));
+        self.note_holds();
+        self.floor.check(node);
+        placed
+    }
+
+    fn start(&mut self, node: NodeKey, room: Room, choice: Choice) -> Option<Placed> {
+        let placed = match choice {
             Choice::Tasks(choice) => {
                 let (class, run) = (choice.class, choice.run);
                 let spans = self.ready.take(class, run, choice.tasks, choice.bound);
@@ -205,20 +202,40 @@ impl Placing {
                     run,
                     spans,
                     allocation: self.floor.charge(node, class, units),
+                    part: None,
                 })
             }
             Choice::Gang(choice) => {
-                let spans = self
-                    .ready
-                    .take(choice.class, choice.run, choice.tasks, None);
-                self.floor
-                    .start_gang(choice.class, choice.run, spans, &choice.places);
+                let (class, run) = (choice.class, choice.run);
+                let spans = self.ready.take(class, run, 1, None);
+                self.floor.start_gang(class, run, &spans, &choice.places);
+                self.note_head(class);
                 self.floor.pick_up(node)
             }
         }?;
-        self.drop_idle_hold(placed.class);
-        self.floor.check(node);
+        self.note_head(placed.class);
         Some(placed)
+    }
+
+    /// The first task of a class is another one: what is reserved is for that, if there is one.
+    fn note_head(&mut self, class: ClassId) {
+        let head = self.ready.head(class);
+        if head.is_none() {
+            self.floor.drop_hold(class);
+        }
+        self.floor.classes.get_mut(class).hold.head = head;
+    }
+
+    /// Arranges what is ready by what is reserved now.
+    fn note_holds(&mut self) {
+        while let Some(class) = self.floor.reheld.pop() {
+            let held = |class: ClassId| &self.floor.classes.get(class).hold;
+            self.ready.set_held(class, !held(class).places.is_empty());
+            let slots = self.ready.slots(class);
+            let alike: Vec<_> = self.ready.heads.held_with(slots).collect();
+            let shortfalls = alike.into_iter().map(|class| held(class).shortfall);
+            self.ready.heads.set_reach(slots, shortfalls);
+        }
     }
 
     /// One slot for work of this rank that is not placed task by task, unless what the node has is kept for something
@@ -253,15 +270,20 @@ impl Placing {
         self.floor.check(node);
     }
 
+    /// Takes back the parts of a gang that no node has asked for yet.
+    pub(crate) fn withdraw(&mut self, gang: u64) {
+        let is_of = |placed: &Placed| placed.part.is_some_and(|part| part.gang == gang);
+        self.floor.withdraw(&mut |placed| is_of(placed));
+    }
+
     /// Nodes that are to ask now, since the last call: others stood back for them, or a part of a gang waits there.
     pub(crate) fn woken(&mut self) -> Vec<NodeKey> {
         std::mem::take(&mut self.floor.woken)
     }
 
-    fn drop_idle_hold(&mut self, class: ClassId) {
-        if self.ready.is_empty(class) {
-            self.floor.drop_hold(class);
-        }
+    fn insert(&mut self, class: ClassId, run: RunKey, span: Span) {
+        self.ready.insert(class, run, span);
+        self.floor.classes.get_mut(class).hold.head = self.ready.head(class);
     }
 }
 
@@ -274,12 +296,15 @@ impl Placing {
 
     /// A node leaves. What it held is gone with it; returned are parts of gangs that it had not asked for yet.
     pub(crate) fn remove_node(&mut self, node: NodeKey) -> Vec<Placed> {
-        self.floor.remove_node(node)
+        let parts = self.floor.remove_node(node);
+        self.note_holds();
+        parts
     }
 
     /// A node has another number of slots. It may be fewer than are in use: then nothing starts until enough are free.
     pub(crate) fn resize_slots(&mut self, node: NodeKey, slots: u32) {
         self.floor.drop_holds_at(node);
+        self.note_holds();
         self.floor.nodes.resize_slots(node, slots);
         self.floor.check(node);
     }

@@ -1,5 +1,6 @@
 //! Requests and nodes as numbers, dimension by dimension.
 
+use super::classes::Gang;
 use super::gpus::{Devices, GpuNeed};
 use super::names::{Dimension, Names, Shortage};
 use crate::model::{Amount, Capacity, Resources};
@@ -52,7 +53,16 @@ impl Request {
         }
     }
 
-    /// How many slots a task holds, of those that aren't for waiting.
+    /// The instances that start together, if there are several.
+    pub(super) fn gang(&self) -> Option<Gang> {
+        let instances = self.resources.instances_asked();
+        (instances > 1).then(|| Gang {
+            instances,
+            packed: self.resources.is_packed(),
+        })
+    }
+
+    /// How many slots an instance holds, of those that aren't for waiting.
     pub(super) fn slots(&self) -> u32 {
         if self.waits {
             0

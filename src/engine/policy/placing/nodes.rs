@@ -12,6 +12,8 @@ pub(super) struct Nodes {
     /// By number; numbers are not used again.
     nodes: Vec<Option<Box<Node>>>,
     pub(super) levels: Levels,
+    /// Those where nothing is reserved.
+    pub(super) open: Levels,
     /// Those that wait for work.
     pub(super) hungry: Levels,
     /// Counts changes of what nodes could ever hold.
@@ -45,6 +47,7 @@ impl Nodes {
     pub(super) fn add(&mut self, own: Stock) -> NodeKey {
         let key = self.nodes.len() as u32;
         self.levels.set(key, own.slots());
+        self.open.set(key, own.slots());
         self.nodes.push(Some(Box::new(Node {
             free: own.clone(),
             own,
@@ -61,6 +64,7 @@ impl Nodes {
     pub(super) fn remove(&mut self, key: NodeKey) -> Option<Box<Node>> {
         let node = self.nodes.get_mut(key.0 as usize)?.take()?;
         self.levels.remove(key.0);
+        self.open.remove(key.0);
         self.hungry.remove(key.0);
         self.epoch += 1;
         Some(node)
@@ -146,11 +150,58 @@ impl Nodes {
         self.changed(key);
     }
 
+    /// A part of a gang, charged already, waits for the node to ask.
+    pub(super) fn await_pick_up(&mut self, key: NodeKey, part: Placed) {
+        if let Some(node) = self.get_mut(key) {
+            node.awaiting.push_back(part);
+        }
+    }
+
+    /// Takes such parts away again.
+    pub(super) fn withdraw(
+        &mut self,
+        which: &mut dyn FnMut(&Placed) -> bool,
+    ) -> Vec<(NodeKey, Placed)> {
+        let mut taken = Vec::new();
+        for (key, node) in (0..).map(NodeKey).zip(&mut self.nodes) {
+            let Some(node) = node.as_deref_mut().filter(|node| !node.awaiting.is_empty()) else {
+                continue;
+            };
+            let awaiting = std::mem::take(&mut node.awaiting).into_iter();
+            let (out, stay): (Vec<_>, Vec<_>) = awaiting.partition(&mut *which);
+            node.awaiting = stay.into();
+            taken.extend(out.into_iter().map(|part| (key, part)));
+        }
+        taken
+    }
+
+    /// Keeps room free for so many tasks of a class.
+    pub(super) fn reserve(&mut self, key: NodeKey, class: ClassId, units: u32) {
+        if let Some(node) = self.get_mut(key) {
+            node.reserved.push((class, units));
+            self.open.remove(key.0);
+        }
+    }
+
+    pub(super) fn drop_reserved(&mut self, key: NodeKey, class: ClassId) {
+        let Some(node) = self.get_mut(key) else {
+            return;
+        };
+        node.reserved.retain(|&(other, _)| other != class);
+        if node.reserved.is_empty() {
+            let free = node.free.slots();
+            self.open.set(key.0, free);
+        }
+    }
+
     fn changed(&mut self, key: NodeKey) {
         let Some(free) = self.get(key).map(|node| node.free.slots()) else {
             return;
         };
         self.levels.set(key.0, free);
+        if self.open.contains(key.0) {
+            self.open.set(key.0, free);
+        }
         if self.hungry.contains(key.0) {
             self.hungry.set(key.0, free);
         }
@@ -166,14 +217,6 @@ impl Node {
     /// What is kept free for which class, or will be again once no body waits here.
     pub(super) fn all_reserved(&self) -> &[(ClassId, u32)] {
         &self.reserved
-    }
-
-    pub(super) fn reserve(&mut self, class: ClassId, units: u32) {
-        self.reserved.push((class, units));
-    }
-
-    pub(super) fn drop_reserved(&mut self, class: ClassId) {
-        self.reserved.retain(|&(other, _)| other != class);
     }
 
     /// How many slots it has, lent ones included, and how many of them are in use.
@@ -223,20 +266,5 @@ impl Allocation {
 
     pub(super) fn class(&self) -> ClassId {
         self.class
-    }
-
-    /// Leaves the shares of the first `units` tasks here, and gives those of the others.
-    #[cfg(test)]
-    pub(crate) fn split_off(&mut self, units: u32) -> Allocation {
-        let units = units.min(self.units);
-        let each = self.gpus.len() / self.units.max(1) as usize;
-        let gpus = self.gpus.split_off(each * units as usize);
-        let rest = Allocation {
-            class: self.class,
-            units: self.units - units,
-            gpus,
-        };
-        self.units = units;
-        rest
     }
 }

@@ -4,24 +4,21 @@
 //! lanes of a class, and those of all classes. So a run that may not start anything is passed over as a whole, and no
 //! decision looks at more than heads.
 
+use super::heads::{Head, Heads};
 use super::rank::Position;
 use super::{ClassId, RunKey, Span};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All ready tasks.
 #[derive(Default)]
 pub(super) struct Ready {
     queues: Vec<Queue>,
-    /// The first lanes of all classes, by their heads.
-    pub(super) heads: BTreeSet<(Position, ClassId, RunKey)>,
+    /// The first lanes of all classes.
+    pub(super) heads: Heads,
     count: ReadyCount,
     stamp: u64,
 }
-
-/// Run keys are the policy's own small numbers: nobody chooses them to collide.
-#[derive(Default)]
-struct RunHasher(u64);
 
 /// How much is ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,11 +31,14 @@ pub(crate) struct ReadyCount {
 /// The ready tasks of one class.
 #[derive(Default)]
 pub(super) struct Queue {
-    lanes: HashMap<RunKey, Lane, BuildHasherDefault<RunHasher>>,
+    lanes: FxHashMap<RunKey, Lane>,
     /// The lanes by their heads.
     pub(super) order: BTreeSet<(Position, RunKey)>,
     slots: u32,
+    instances: u32,
     tasks: u64,
+    /// Something is reserved for the first task.
+    held: bool,
 }
 
 /// The ready tasks of one class and run. Opaque outside: dropping a large one takes time.
@@ -50,10 +50,11 @@ pub(crate) struct Lane {
 }
 
 impl Ready {
-    /// Makes the queue of a new class, whose tasks hold so many slots.
-    pub(super) fn add_class(&mut self, slots: u32) {
+    /// Makes the queue of a new class, whose tasks have so many instances with so many slots each.
+    pub(super) fn add_class(&mut self, slots: u32, instances: u32) {
         self.queues.push(Queue {
             slots,
+            instances,
             ..Queue::default()
         });
     }
@@ -71,10 +72,6 @@ impl Ready {
     /// Where the most urgent of a class is.
     pub(super) fn head(&self, class: ClassId) -> Option<Position> {
         self.queue(class).head().map(|(head, _)| head)
-    }
-
-    pub(super) fn is_empty(&self, class: ClassId) -> bool {
-        self.queue(class).order.is_empty()
     }
 
     pub(super) fn count(&self) -> ReadyCount {
@@ -151,10 +148,31 @@ impl Ready {
         after: Option<(Position, RunKey)>,
     ) {
         if before != after {
-            // In this order: a set that would be empty in between is freed and allocated again.
-            after.map(|(head, run)| self.heads.insert((head, class, run)));
-            before.map(|(head, run)| self.heads.remove(&(head, class, run)));
+            let head = |(position, run)| (position, class, run);
+            let Queue { slots, held, .. } = self.queues[class.0 as usize];
+            let (before, after) = (before.map(head), after.map(head));
+            self.heads.change(slots.into(), held, before, after);
         }
+    }
+
+    /// Something is reserved for the first task of a class, or no longer.
+    pub(super) fn set_held(&mut self, class: ClassId, held: bool) {
+        let head = self.head_of(class);
+        let queue = &mut self.queues[class.0 as usize];
+        if std::mem::replace(&mut queue.held, held) != held {
+            self.heads.set_held(queue.slots.into(), held, head);
+        }
+    }
+
+    /// The first lane of a class, as it stands among the heads of all.
+    pub(super) fn head_of(&self, class: ClassId) -> Option<Head> {
+        let (position, run) = self.queue(class).head()?;
+        Some((position, class, run))
+    }
+
+    /// How many slots each instance of a class's tasks holds.
+    pub(super) fn slots(&self, class: ClassId) -> i64 {
+        self.queue(class).slots.into()
     }
 
     fn add(&mut self, class: ClassId, tasks: i64) {
@@ -164,7 +182,7 @@ impl Ready {
         self.count.slots = self
             .count
             .slots
-            .wrapping_add_signed(tasks * i64::from(queue.slots));
+            .wrapping_add_signed(tasks * i64::from(queue.slots) * i64::from(queue.instances));
     }
 
     /// Whether the indexes and counts are those of the entries.
@@ -177,7 +195,7 @@ impl Ready {
             .filter(|queue| queue.head().is_some())
             .count();
         tasks == self.count.tasks
-            && heads == self.heads.len()
+            && heads == self.heads.iter().count()
             && self.queues.iter().all(Queue::is_consistent)
     }
 }
@@ -254,22 +272,6 @@ impl Lane {
             position: position.ending(start + most),
             start,
         })
-    }
-}
-
-impl Hasher for RunHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number))
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(26);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

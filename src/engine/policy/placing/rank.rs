@@ -23,7 +23,7 @@ pub(crate) enum Tie {
 ///
 /// The end of the entry's range is the last word in it. So the front of a range can be taken without moving the rest,
 /// and what is given back goes before the rest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Position {
     /// Both priorities, turned around so that more urgent is smaller.
     priorities: u64,

@@ -1,7 +1,7 @@
 //! Reservations: what keeps a large request from waiting for ever behind small ones.
 
 use super::floor::Floor;
-use super::levels::TOP;
+use super::levels::{Levels, TOP, is_as_far};
 use super::needs::Stock;
 use super::nodes::Node;
 use super::{ClassId, NodeKey};
@@ -113,21 +113,22 @@ impl Floor {
         Some(left)
     }
 
-    /// Whether a class has come before the present one in the visit, without finding room.
+    /// Whether a class, for which something is reserved, comes before the one that is looked at.
     fn comes_first(&self, class: ClassId) -> bool {
-        self.classes.get(class).hold.seen == self.visit
+        let head = self.classes.get(class).hold.head;
+        head.is_some_and(|head| head < self.candidate)
     }
 
     /// The node that could hold the class and lacks least for it now; rather one where nothing else is reserved.
     fn nearest(&self, class: ClassId) -> Option<(u64, u32)> {
-        self.nearest_of(class, |node| node.all_reserved().is_empty())
-            .or_else(|| self.nearest_of(class, |_| true))
+        self.nearest_of(class, &self.nodes.open)
+            .or_else(|| self.nearest_of(class, &self.nodes.levels))
     }
 
-    fn nearest_of(&self, class: ClassId, of: impl Fn(&Node) -> bool) -> Option<(u64, u32)> {
+    fn nearest_of(&self, class: ClassId, nodes: &Levels) -> Option<(u64, u32)> {
         let needs = &self.classes.get(class).needs;
         let mut best: Option<(u64, u32)> = None;
-        for (level, key) in self.nodes.levels.descending(0) {
+        for (level, key) in nodes.descending(0) {
             let lacks = needs.slots() - i64::from(level);
             // From here on, the slots alone are as far away as the best.
             if level < TOP
@@ -138,7 +139,7 @@ impl Floor {
             let node = self
                 .nodes
                 .get(NodeKey(key))
-                .filter(|node| of(node) && node.own.fits(needs));
+                .filter(|node| node.own.fits(needs));
             let found = node.map(|node| (node.free.shortfall(needs), key));
             best = best.into_iter().chain(found).min();
         }
@@ -166,6 +167,7 @@ impl Floor {
             .and_then(|&(held, _)| self.nodes.get(NodeKey(held)));
         let there = held.map_or(u64::MAX, |held| held.free.shortfall(needs));
         self.classes.get_mut(class).hold.shortfall = there;
+        self.reheld.push(class);
         if here < there && self.could_hold(key, class) {
             self.drop_hold(class);
             self.hold(class, vec![(key.0, 1)], here);
@@ -179,20 +181,21 @@ impl Floor {
 
     pub(super) fn hold(&mut self, class: ClassId, places: Vec<(u32, u32)>, shortfall: u64) {
         for &(node, units) in &places {
-            if let Some(node) = self.nodes.get_mut(NodeKey(node)) {
-                node.reserve(class, units);
-            }
+            self.nodes.reserve(NodeKey(node), class, units);
         }
         let hold = &mut self.classes.get_mut(class).hold;
         hold.places = places;
         hold.shortfall = shortfall;
+        self.reheld.push(class);
     }
 
     pub(super) fn drop_hold(&mut self, class: ClassId) {
+        if self.classes.get(class).hold.places.is_empty() {
+            return;
+        }
+        self.reheld.push(class);
         for (node, _) in std::mem::take(&mut self.classes.get_mut(class).hold.places) {
-            if let Some(node) = self.nodes.get_mut(NodeKey(node)) {
-                node.drop_reserved(class);
-            }
+            self.nodes.drop_reserved(NodeKey(node), class);
         }
     }
 
@@ -205,9 +208,4 @@ impl Floor {
             .flatten()
             .for_each(|(class, _)| self.drop_hold(class));
     }
-}
-
-/// Whether lacking so many of the slots asked for alone is as much as the shortfall, without dividing.
-pub(super) fn is_as_far(lacks: i64, asked: i64, shortfall: u64) -> bool {
-    (lacks.max(0).cast_unsigned() << 10) >= shortfall.saturating_mul(asked.cast_unsigned())
 }

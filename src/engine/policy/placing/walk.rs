@@ -1,16 +1,16 @@
 //! Candidates for the next start, most urgent first.
 
+use super::heads::{Cursor, Head};
 use super::queue::Ready;
 use super::rank::Position;
 use super::{ClassId, Limit, Placing, RunKey};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, btree_set};
-use std::iter::Peekable;
+use std::collections::BinaryHeap;
 
 /// Goes through the classes by the most urgent of their tasks that may start.
 pub(super) struct Walk<'a> {
     ready: &'a Ready,
-    heads: Peekable<btree_set::Iter<'a, (Position, ClassId, RunKey)>>,
+    cursors: &'a mut Vec<Cursor>,
     /// Classes whose first lanes may not start anything: what of them may, later in the order.
     deferred: BinaryHeap<Reverse<Candidate>>,
 }
@@ -30,17 +30,18 @@ pub(super) enum Step {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(ready: &'a Ready) -> Self {
+    pub(super) fn new(ready: &'a Ready, cursors: &'a mut Vec<Cursor>) -> Self {
         Walk {
             ready,
-            heads: ready.heads.iter().peekable(),
+            cursors,
             deferred: BinaryHeap::new(),
         }
     }
 
     pub(super) fn next(&mut self, may: &mut dyn FnMut(RunKey) -> Limit) -> Option<Step> {
         loop {
-            let head = self.heads.peek().copied().copied();
+            let first = self.first();
+            let head = first.map(|at| self.cursors[at].head);
             if self
                 .deferred
                 .peek()
@@ -51,8 +52,7 @@ impl<'a> Walk<'a> {
                     .pop()
                     .map(|Reverse(other)| Step::Candidate(other));
             }
-            let (position, class, run) = head?;
-            self.heads.next();
+            let (position, class, run) = self.ready.heads.advance(first?, self.cursors);
             let limit = may(run);
             if limit > Limit::NONE {
                 return Some(Step::Candidate(Candidate {
@@ -69,14 +69,36 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where in the order something comes next that is not of this candidate's class and run.
-    pub(super) fn bound(&self, candidate: Candidate) -> Option<Position> {
+    /// The cursor at the most urgent head.
+    fn first(&self) -> Option<usize> {
+        let cursors = self.cursors.iter().enumerate();
+        let first = cursors.min_by_key(|(_, cursor)| cursor.head)?;
+        Some(first.0)
+    }
+
+    /// Where in the order something comes next, whether or not it may start.
+    pub(super) fn peek(&self) -> Option<Position> {
+        let head = self.first().map(|at| self.cursors[at].head.0);
+        let deferred = self.deferred.peek().map(|Reverse(other)| other.position);
+        head.into_iter().chain(deferred).min()
+    }
+
+    /// Has a candidate come again.
+    pub(super) fn put_back(&mut self, candidate: Candidate) {
+        self.deferred.push(Reverse(candidate));
+    }
+
+    /// Leaves what asks for more slots to another walk.
+    pub(super) fn limit(&mut self, slots: i64, others: &mut Walk<'_>) {
+        let more = |cursor: &mut Cursor| cursor.slots > slots.max(0);
+        others.cursors.extend(self.cursors.extract_if(.., more));
+    }
+
+    /// Where the next lane of a class begins, behind this candidate.
+    pub(super) fn lane_behind(&self, candidate: Candidate) -> Option<Position> {
         let here = (candidate.position, candidate.run);
         let lanes = self.ready.queue(candidate.class).order.range(here..);
-        let lane = lanes.skip(1).map(|&(position, _)| position).next();
-        let head = self.heads.clone().next().map(|&(position, ..)| position);
-        let deferred = self.deferred.peek().map(|Reverse(other)| other.position);
-        [lane, head, deferred].into_iter().flatten().min()
+        lanes.skip(1).map(|&(position, _)| position).next()
     }
 
     /// Behind the first lane, which is not allowed anything.
@@ -106,7 +128,8 @@ impl<'a> Walk<'a> {
 impl Placing {
     /// Whether something that holds slots, may start and comes before this place in the order is ready.
     pub(crate) fn has_before(&self, bound: Position, may: &mut dyn FnMut(RunKey) -> Limit) -> bool {
-        let mut walk = Walk::new(&self.ready);
+        let mut cursors = self.ready.heads.all();
+        let mut walk = Walk::new(&self.ready, &mut cursors);
         while let Some(step) = walk.next(may) {
             match step {
                 Step::Candidate(found) if found.position >= bound => return false,
@@ -124,7 +147,7 @@ impl Placing {
     /// Forgets the first tasks of all classes as long as they are `over`, so that nothing is kept for them.
     pub(crate) fn discard_heads(&mut self, over: &mut dyn FnMut(RunKey, u32) -> bool) {
         loop {
-            let heads = self.ready.heads.iter().copied();
+            let heads = self.ready.heads.iter();
             let stale: Vec<_> = heads
                 .filter(|&(_, class, run)| {
                     let first = self.ready.first(class, run);
@@ -137,11 +160,13 @@ impl Placing {
             for (_, class, run) in stale {
                 self.ready.take(class, run, 1, None);
                 self.floor.drop_hold(class);
+                self.note_head(class);
             }
+            self.note_holds();
         }
     }
 }
 
-fn is_before(other: &Candidate, head: Option<(Position, ClassId, RunKey)>) -> bool {
+fn is_before(other: &Candidate, head: Option<Head>) -> bool {
     head.is_none_or(|head| (other.position, other.class, other.run) < head)
 }

@@ -148,7 +148,7 @@ fn less_urgent_never_delays_more_urgent() {
                     .cpus(random(&mut seed) as u32 % 3)
                     .gpus((random(&mut seed) as u32 % 4).saturating_sub(1));
                 let class = yard.placing.intern(&Request::blocking(resources.clone()));
-                if yard.placing.fits_ever(class, None, &nodes).is_ok() {
+                if yard.placing.fits_ever(class, &nodes).is_ok() {
                     yard.push(resources, random(&mut seed) as i32 % 3, step..step + 1);
                     pushed += 1;
                 }
@@ -197,20 +197,15 @@ fn start_checked(yard: &mut Yard, node: usize) -> Option<u32> {
 /// The classes with reservations: their first tasks' positions, where, and what is lacking there.
 fn lacks(yard: &Yard) -> Vec<(ClassId, Position, u32, u64)> {
     let floor = &yard.placing.floor;
-    let heads = yard
-        .placing
-        .ready
-        .heads
-        .iter()
-        .filter_map(|&(head, id, _)| {
-            let class = floor.classes.get(id);
-            let &(node, _) = class.hold.places.first()?;
-            Some((
-                id,
-                head,
-                node,
-                floor.nodes.get(NodeKey(node))?.free.shortfall(&class.needs),
-            ))
-        });
+    let heads = yard.placing.ready.heads.iter().filter_map(|(head, id, _)| {
+        let class = floor.classes.get(id);
+        let &(node, _) = class.hold.places.first()?;
+        Some((
+            id,
+            head,
+            node,
+            floor.nodes.get(NodeKey(node))?.free.shortfall(&class.needs),
+        ))
+    });
     heads.collect()
 }

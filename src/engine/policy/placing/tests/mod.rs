@@ -202,29 +202,6 @@ fn gpus_are_exclusive_whole_or_in_parts() {
 }
 
 #[test]
-fn shares_of_a_batch_can_be_given_back_one_by_one() {
-    let mut yard = Yard::new(&[Capacity::slots(8).gpus(0..4)]);
-    yard.push(Resources::slots(1).gpus(2), 0, 0..2);
-    let mut placed = yard.take(0, 2).unwrap();
-    let second = placed.allocation.split_off(1);
-    let indexes = |allocation: &Allocation| {
-        allocation
-            .gpus()
-            .iter()
-            .map(|share| share.index)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        (indexes(&placed.allocation), indexes(&second)),
-        (vec![0, 1], vec![2, 3])
-    );
-    yard.placing.release(yard.nodes[0], second);
-    assert_eq!(yard.placing.slots(yard.nodes[0]), Some((8, 1)));
-    yard.placing.release(yard.nodes[0], placed.allocation);
-    assert_eq!(yard.placing.slots(yard.nodes[0]), Some((8, 0)));
-}
-
-#[test]
 fn lent_slots_and_smaller_nodes() {
     let mut yard = Yard::new(&[Capacity::slots(2)]);
     yard.push(Resources::slots(1), 0, 0..9);

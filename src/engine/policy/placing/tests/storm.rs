@@ -43,7 +43,7 @@ fn nothing_leaks_in_a_storm() {
     }
     (0..3).for_each(|run| drop(storm.placing.remove_run(RunKey(run))));
     assert_eq!(storm.placing.ready(), ReadyCount::default());
-    assert!(storm.placing.ready.heads.is_empty());
+    assert!(storm.placing.ready.heads.iter().next().is_none());
     assert!(nodes.iter().all(|&node| {
         storm
             .placing
@@ -117,6 +117,11 @@ impl Storm {
             2 => resources.custom("tag", 1),
             _ => resources,
         };
+        resources = match self.below(16) {
+            0 => resources.instances(2),
+            1 => resources.instances(3).packed(),
+            _ => resources,
+        };
         let waits = self.below(5) == 0;
         let request = if waits {
             Request::waiting(resources)
@@ -131,16 +136,7 @@ impl Storm {
         );
         let tasks = self.next..self.next + len;
         self.next += len;
-        match self.below(8) {
-            0 => self.placing.push_gang(
-                class,
-                yard::rank(priority),
-                run,
-                tasks,
-                len.is_multiple_of(2),
-            ),
-            _ => self.placing.push(class, yard::rank(priority), run, tasks),
-        }
+        self.placing.push(class, yard::rank(priority), run, tasks);
     }
 
     fn take(&mut self) {
@@ -179,8 +175,9 @@ impl Storm {
     fn refuse(&mut self) {
         if let Some((node, placed)) = self.pick() {
             self.placing.release(node, placed.allocation);
-            if self.placing.floor.classes.get(placed.class).gang.is_none() {
-                self.placing.requeue(placed.class, placed.run, placed.spans);
+            match placed.part {
+                Some(part) => self.placing.withdraw(part.gang),
+                None => self.placing.requeue(placed.class, placed.run, placed.spans),
             }
         }
     }

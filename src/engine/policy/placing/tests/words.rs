@@ -10,7 +10,7 @@ fn a_request_no_node_can_meet_is_refused_naming_the_dimension() {
     let mut refused = |resources: Resources, offered: &[Capacity]| {
         let class = yard.placing.intern(&Request::blocking(resources));
         yard.placing
-            .fits_ever(class, None, offered)
+            .fits_ever(class, offered)
             .err()
             .map(|error| error.to_string())
     };
@@ -41,9 +41,9 @@ fn a_request_no_node_can_meet_is_refused_naming_the_dimension() {
 fn nothing_is_refused_while_nothing_is_known() {
     let mut placing = Placing::default();
     let class = placing.intern(&Request::blocking(Resources::slots(6)));
-    assert!(placing.fits_ever(class, None, &[]).is_ok());
+    assert!(placing.fits_ever(class, &[]).is_ok());
     let offered = [Capacity::slots(4)];
-    assert!(placing.fits_ever(class, None, &offered).is_err());
+    assert!(placing.fits_ever(class, &offered).is_err());
 }
 
 #[test]

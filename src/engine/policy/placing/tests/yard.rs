@@ -41,13 +41,14 @@ impl Yard {
     pub(super) fn push_gang(
         &mut self,
         resources: Resources,
+        instances: u32,
         priority: i32,
-        tasks: Range<u32>,
+        task: u32,
         packed: bool,
     ) {
-        let class = self.placing.intern(&Request::blocking(resources));
-        self.placing
-            .push_gang(class, rank(priority), RunKey(0), tasks, packed);
+        let gang = resources.instances(instances);
+        let gang = if packed { gang.packed() } else { gang };
+        self.push(gang, priority, task..task + 1);
     }
 
     pub(super) fn take(&mut self, node: usize, tasks: u32) -> Option<Placed> {
