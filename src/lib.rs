@@ -9,6 +9,8 @@
 )]
 #![doc = include_str!("crate.md")]
 
+#[cfg(all(feature = "command", target_os = "linux"))]
+mod agent;
 mod engine;
 pub mod executor;
 mod graph;
@@ -32,6 +34,12 @@ pub use model::{
     DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
     Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
 };
+#[cfg(feature = "command")]
+pub use model::{
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, ExitCode,
+    FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
+    Straggler, Stragglers, UploadError, Usage,
+};
 pub use petgraph;
 pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Waiting};
@@ -40,6 +48,9 @@ pub use work::{
     Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,
     asynchronous, fallible,
 };
+
+#[cfg(feature = "command")]
+pub use work::{Commanded, command};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,10 +1,12 @@
 //! What a node is given to do, and the attempts that are begun from it.
 
+#[cfg(all(feature = "command", target_os = "linux"))]
+use crate::engine::Run;
 use crate::engine::{Charge, Item, LeaseKey, Outcome, Place, Taken, TakenWork};
 use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
-use crate::work::{Call, Host, Later, Step};
+use crate::work::{Call, Host, Later, Launcher, Step};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -202,6 +204,18 @@ impl Lease {
             .map_or_else(Vec::new, |gpus| gpus.to_vec())
     }
 
+    /// The element's index in its array, if it is one.
+    #[cfg(all(feature = "command", target_os = "linux"))]
+    pub(super) fn index(&self) -> Option<u32> {
+        let (_, index) = self.engine_run().job().locate(self.task)?;
+        self.task.is_element().then_some(index)
+    }
+
+    #[cfg(all(feature = "command", target_os = "linux"))]
+    pub(super) fn engine_run(&self) -> &Arc<Run> {
+        self.charge.run()
+    }
+
     /// Whether the outcome will be ignored: the task was cancelled.
     pub fn is_cancelled(&self) -> bool {
         let run = self.charge.run();
@@ -212,7 +226,7 @@ impl Lease {
     /// Runs the body on this thread to its end, and says how it ended. A body that waits blocks the thread; it runs in no
     /// async runtime but the one that the calling thread has entered.
     pub fn run(&self) -> Outcome {
-        match self.start() {
+        match self.start(None) {
             Started::Ended(outcome) => outcome,
             Started::Later(later) => futures::executor::block_on(finish(later)),
         }
@@ -228,9 +242,9 @@ impl Lease {
         self.charge.run()
     }
 
-    /// Starts the body: one that waits goes on in the future that is returned.
-    pub(crate) fn start(&self) -> Started {
-        match catch_unwind(AssertUnwindSafe(|| self.call())) {
+    /// Starts the body: one that waits goes on in the future that is returned, one that is a command is run by `launcher`.
+    pub(crate) fn start(&self, launcher: Option<&dyn Launcher>) -> Started {
+        match catch_unwind(AssertUnwindSafe(|| self.call(launcher))) {
             Ok(Step::Later(later)) => Started::Later(later),
             Ok(Step::Failed(cause)) => Started::Ended(Outcome::Failed(cause)),
             Ok(Step::Stale) => Started::Ended(Outcome::Cancelled),
@@ -239,7 +253,7 @@ impl Lease {
         }
     }
 
-    fn call(&self) -> Step {
+    fn call(&self, launcher: Option<&dyn Launcher>) -> Step {
         let run = self.charge.run();
         let Some(place) = run.locate(self.task) else {
             return Step::Stale;
@@ -254,6 +268,7 @@ impl Lease {
             attempt: self.attempt,
             gpus: self.charge.gpus(),
             lane: None,
+            launcher,
             cursor: &AtomicU32::new(index),
             end: &end,
         };

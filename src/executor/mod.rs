@@ -35,6 +35,8 @@
 //!
 //! [`conformance`] (feature `conformance`) tests all of this on any executor.
 
+#[cfg(feature = "thread")]
+mod commands;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod feed;

@@ -90,6 +90,8 @@ impl Job {
             requests,
             defaults: self.defaults,
             settings: DistinctSettings::new(self.settings),
+            #[cfg(feature = "command")]
+            command_settings: self.command_settings,
             reverse: OnceLock::new(),
         })
     }

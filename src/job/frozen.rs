@@ -71,6 +71,9 @@ pub(crate) struct Frozen {
     pub(crate) queued: QueuedNodes,
     /// Nodes whose bodies wait, in order.
     pub(crate) asynchronous: Vec<u32>,
+    /// Of commands that set nothing themselves.
+    #[cfg(feature = "command")]
+    pub(crate) command_settings: crate::model::CommandSettings,
     /// Of each distinct request for resources, the first node that makes it.
     pub(crate) requests: Vec<u32>,
     /// Made when first asked for.
@@ -275,13 +278,15 @@ impl Frozen {
             Kind {
                 function: Some(_), ..
             } if offer.functions => None,
+            Kind { command: true, .. } => (!offer.commands)
+                .then_some("is a command, which this pool's executor can't run: it may need Linux"),
             _ if offer.closures => None,
             Kind {
                 function: Some(_), ..
             } => Some("is a function, which this pool's executor can't run"),
             _ => Some("is a closure, which can't leave this process; use a `Function`"),
         };
-        if offer.closures && offer.asynchronous && offer.functions {
+        if offer.closures && offer.asynchronous && offer.functions && offer.commands {
             return None;
         }
         self.units

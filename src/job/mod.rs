@@ -2,6 +2,8 @@
 
 mod addition;
 mod build;
+#[cfg(feature = "command")]
+mod command;
 mod distinct;
 mod freeze;
 mod frozen;

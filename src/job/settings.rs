@@ -87,7 +87,7 @@ impl Job {
 
 /// The steps of freezing.
 impl Job {
-    /// Marks what the policy must start: bodies that wait, and tasks whose settings need it. All of them, where one that
+    /// Marks what the policy must start: bodies that wait, commands, and tasks whose settings need it. All of them, where one that
     /// a lane started could jump the order or a limit. Says whether there are such.
     pub(super) fn queue_units(&mut self) -> QueuedNodes {
         let nodes = self.queued_nodes();
@@ -113,7 +113,8 @@ impl Job {
             .iter()
             .filter(|(_, settings)| !settings.is_plain());
         let set = set.map(|(&node, _)| node);
-        set.chain(self.asynchronous.iter().copied()).collect()
+        let leased = self.asynchronous.iter().chain(&self.commands).copied();
+        set.chain(leased).collect()
     }
 
     fn is_ordered(&self) -> bool {
@@ -174,6 +175,12 @@ impl Frozen {
 
     pub(crate) fn is_asynchronous(&self, node: u32) -> bool {
         self.asynchronous.binary_search(&node).is_ok()
+    }
+
+    /// Whether a task is a command.
+    pub(crate) fn is_command(&self, task: TaskId) -> bool {
+        let kind = |(node, _): (u32, u32)| self.units[node as usize].kind();
+        self.locate(task).is_some_and(|at| kind(at).command)
     }
 
     /// The arrays of which only so many elements may run at once, by node.

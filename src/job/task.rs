@@ -22,11 +22,32 @@ pub struct Task<T> {
     pub(super) after_named: Vec<String>,
     pub(super) keep: bool,
     pub(super) settings: TaskSettings,
-    pub(super) unit: Box<MakeUnit<T>>,
+    pub(super) unit: Box<dyn MakeUnit<T>>,
 }
 
-/// Makes the unit, given where the output goes, and what [relocates](Places::relocate) the inputs.
-type MakeUnit<T> = dyn FnOnce(Slot<T>, &mut dyn FnMut(u32) -> u32) -> Box<dyn Unit>;
+/// A body that has not been placed yet.
+pub(super) trait MakeUnit<T> {
+    /// `relocate` is for [its inputs](Places::relocate).
+    fn make(self: Box<Self>, slot: Slot<T>, relocate: &mut Relocate<'_>) -> Box<dyn Unit>;
+
+    /// The body, if it is a command, which can still be changed.
+    #[cfg(feature = "command")]
+    fn command(&mut self) -> Option<&mut crate::model::Command> {
+        None
+    }
+}
+
+/// Says where an input lies, given where its handle says that it does.
+pub(super) type Relocate<'a> = dyn FnMut(u32) -> u32 + 'a;
+
+impl<T, F> MakeUnit<T> for F
+where
+    F: FnOnce(Slot<T>, &mut Relocate<'_>) -> Box<dyn Unit>,
+{
+    fn make(self: Box<Self>, slot: Slot<T>, relocate: &mut Relocate<'_>) -> Box<dyn Unit> {
+        self(slot, relocate)
+    }
+}
 
 impl<T: Send + Sync + 'static> Task<T> {
     /// A task that reads `inputs` and runs `body` on them: see [`Job::task`](crate::Job::task).
@@ -39,17 +60,26 @@ impl<T: Send + Sync + 'static> Task<T> {
         let mut upstreams = Vec::new();
         inputs.upstreams(&mut |input| upstreams.push(input));
         let mut places = inputs.places();
+        let make = move |slot: Slot<T>, relocate: &mut Relocate<'_>| {
+            places.relocate(relocate);
+            task_unit(body, places, slot)
+        };
         Task {
-            name: name.into(),
             inputs: upstreams,
+            ..Task::of_unit(name.into(), Box::new(make))
+        }
+    }
+
+    /// A task without inputs.
+    pub(super) fn of_unit(name: Name, unit: Box<dyn MakeUnit<T>>) -> Self {
+        Task {
+            name,
+            inputs: Vec::new(),
             after: Vec::new(),
             after_named: Vec::new(),
             keep: false,
             settings: TaskSettings::default(),
-            unit: Box::new(move |slot, relocate| {
-                places.relocate(relocate);
-                task_unit(body, places, slot)
-            }),
+            unit,
         }
     }
 

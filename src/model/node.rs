@@ -12,19 +12,22 @@ pub struct Offer {
     pub asynchronous: bool,
     /// Named [`Function`](crate::Function)s.
     pub functions: bool,
+    /// Commands: programs that are started for a task.
+    pub commands: bool,
     /// What its nodes have, or may come to have; `None` if it can't say. A job with a task that none of them, and none of
     /// the nodes that have joined, could ever run is refused.
     pub nodes: Option<Vec<Capacity>>,
 }
 
 impl Offer {
-    /// Everything that a process can run itself. Bodies that wait need nodes with
+    /// Everything that a process can run itself, and no commands. Bodies that wait need nodes with
     /// [room for them](NodeSpec::async_slots).
     pub fn in_process() -> Self {
         Offer {
             closures: true,
             asynchronous: true,
             functions: true,
+            commands: false,
             nodes: None,
         }
     }
@@ -32,6 +35,12 @@ impl Offer {
     /// What its nodes have, or may come to have.
     pub fn nodes(mut self, nodes: impl IntoIterator<Item = Capacity>) -> Self {
         self.nodes = Some(nodes.into_iter().collect());
+        self
+    }
+
+    /// The same with commands.
+    pub fn commands(mut self) -> Self {
+        self.commands = true;
         self
     }
 

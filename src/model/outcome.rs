@@ -136,6 +136,11 @@ pub enum Returned {
     NodeLost,
 }
 
+/// A body was ended at its time limit: a source of what its executor reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("its time limit of {0:?} is over")]
+pub(crate) struct TimeLimitOver(pub(crate) Duration);
+
 /// A panic of a body: the cause of a task's failure, found by [`Error::cause`](crate::Error::cause).
 #[derive(Clone, Debug, thiserror::Error)]
 pub struct Panic {

@@ -116,7 +116,7 @@ impl Attempt {
             }
             Does::Call => {
                 let _entered = engine::enter(Rc::new(desk));
-                match self.lease.start() {
+                match self.lease.start(None) {
                     Started::Ended(outcome) => Step::Over(self, outcome),
                     Started::Later(later) => {
                         let woken = Arc::new(Woken(AtomicBool::new(true)));

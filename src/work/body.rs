@@ -30,6 +30,9 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
     const ASYNCHRONOUS: bool = false;
 
     #[doc(hidden)]
+    const COMMAND: bool = false;
+
+    #[doc(hidden)]
     fn start(&self, call: &Call<'_>, args: A::Refs<'_>) -> Flow<Self::Output>;
 
     #[doc(hidden)]

@@ -20,6 +20,12 @@ pub struct Call<'a> {
     /// The GPUs that the attempt holds, if it holds any.
     pub(crate) gpus: Option<&'a Arc<[u32]>>,
     pub(crate) lane: Option<LanePass<'a>>,
+    /// Who runs the body, if it is a command.
+    #[cfg_attr(
+        not(feature = "command"),
+        expect(dead_code, reason = "there are no commands")
+    )]
+    pub(crate) launcher: Option<&'a dyn Launcher>,
     /// The next element to run, and the one after the last: see [`next_element`](Self::next_element).
     pub(crate) cursor: &'a AtomicU32,
     pub(crate) end: &'a Cell<u32>,
@@ -33,6 +39,13 @@ pub(crate) struct LanePass<'a> {
     pub(crate) seen: &'a Cell<Signal>,
     /// The engine wants the lane to give back what it has not begun.
     pub(crate) recalled: &'a Cell<bool>,
+}
+
+/// Who runs commands for bodies: the agent of the executor that runs the bodies.
+pub(crate) trait Launcher {
+    /// Runs a command to its end.
+    #[cfg(feature = "command")]
+    fn launch(&self, command: &crate::model::Command) -> crate::work::Launched;
 }
 
 /// The run a call belongs to, as bodies need it. The methods are the cold paths.

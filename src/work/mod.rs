@@ -4,6 +4,8 @@
 
 mod body;
 mod call;
+#[cfg(feature = "command")]
+mod command;
 mod context;
 mod function;
 mod handles;
@@ -14,13 +16,17 @@ mod unit;
 mod values;
 
 pub use body::{Asynchronous, Body, Fallible, asynchronous, fallible};
+#[cfg(feature = "command")]
+pub use command::{Commanded, command};
 pub use context::Context;
 pub use function::{AnyFunction, Argument, Function, Registry};
 pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 
-pub(crate) use call::{Call, Host, LanePass, Storage};
+pub(crate) use call::{Call, Host, LanePass, Launcher, Storage};
+#[cfg(feature = "command")]
+pub(crate) use command::Launched;
 pub(crate) use context::Locals;
 pub(crate) use inputs::{Places, Prepend, Ref, Upstream};
 pub(crate) use output::Stored;

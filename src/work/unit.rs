@@ -54,6 +54,7 @@ pub(crate) type Later = BoxFuture<Result<bool, BoxError>>;
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) asynchronous: bool,
+    pub(crate) command: bool,
     pub(crate) function: Option<&'static dyn AnyFunction>,
     /// Lanes leave it to the policy.
     pub(crate) queued: bool,
@@ -432,6 +433,7 @@ impl Unit for Queued {
 fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
     Kind {
         asynchronous: B::ASYNCHRONOUS,
+        command: B::COMMAND,
         function: body.function(),
         queued: false,
     }

@@ -155,6 +155,7 @@ impl Lane {
                 attempt: 1,
                 gpus: None,
                 lane: Some(pass),
+                launcher: None,
                 cursor: &self.shared.progress.cursor,
                 end: &self.end,
             };

@@ -5,8 +5,9 @@ use super::{Effects, Policy, Run};
 use crate::model::settings::seed;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, Error, ErrorKind, Panic, Permanent, Returned, TaskId,
-    TaskSettings, TaskState,
+    TaskSettings, TaskState, TimeLimitOver,
 };
+use std::error::Error as StdError;
 use std::time::Duration;
 
 /// How often a task may lose its node before it counts as the cause.
@@ -29,8 +30,8 @@ impl Failure {
             .as_ref()
             .is_none_or(|retry_if| retry_if.allows(&cause));
         Failure {
+            kind: kind_of(&*cause),
             cause,
-            kind: ErrorKind::TaskFailed,
             retryable: worth && !permanent,
         }
     }
@@ -67,6 +68,18 @@ impl Failure {
             _ => "failed",
         }
     }
+}
+
+/// Of a body that was ended at its time limit, its executor says so.
+fn kind_of(cause: &(dyn StdError + 'static)) -> ErrorKind {
+    let mut next = Some(cause);
+    while let Some(error) = next {
+        if error.is::<TimeLimitOver>() {
+            return ErrorKind::TimedOut;
+        }
+        next = error.source();
+    }
+    ErrorKind::TaskFailed
 }
 
 impl Policy {
@@ -116,14 +129,10 @@ impl Policy {
 
     /// Arranges another attempt, if the task has one left.
     fn retry(&mut self, run: &Run, task: TaskId, attempt: u32, effects: &mut Effects) -> bool {
-        let (max_retries, backoff, total_time_limit) = run.with_settings(task, |settings| {
-            let backoff = settings.backoff.unwrap_or_default();
-            (
-                settings.max_retries.unwrap_or_default(),
-                backoff,
-                settings.total_time_limit,
-            )
-        });
+        let Some(place) = run.locate(task) else {
+            return false;
+        };
+        let settings = place.segment.job.settings_of(task);
         let Some(entry) = self.entry(run) else {
             return false;
         };

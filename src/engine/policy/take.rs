@@ -148,9 +148,11 @@ impl Policy {
 
     /// Begins an attempt, unless the task has ended meanwhile.
     pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
-        let (time_limit, total_time_limit) = run.with_settings(task, |settings| {
-            (settings.time_limit, settings.total_time_limit)
-        });
+        let place = run.locate(task)?;
+        let job = &place.segment.job;
+        let settings = job.settings_of(task);
+        // A command's executor keeps the limit, so that the attempt is over when its processes are.
+        let time_limit = settings.time_limit.filter(|_| !job.is_command(task));
         let entry = self
             .runs
             .get_mut(&run.rank())
@@ -158,7 +160,7 @@ impl Policy {
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
         let timer = time_limit.map(|limit| self.timers.set(effects.now + limit, alarm));
         effects.retime |= timer.is_some();
-        if total_time_limit.is_some() {
+        if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now);
         }
         Some(entry.lease(task, effects.now, timer))

@@ -60,6 +60,7 @@ pub(super) fn unsupported_bodies(t: &Trial) {
         closures: false,
         asynchronous: false,
         functions: true,
+        commands: false,
         nodes: None,
     };
     let pool = pool_with(only_functions);

@@ -2,6 +2,7 @@
 
 use super::wait::{Runtime, WaitingBodies};
 use super::worker::Worker;
+use crate::executor::commands::Commands;
 use crate::executor::{Feed, LeaseId, Node, NodeSpec};
 use crate::model::{Error, ErrorKind, Result};
 use crate::sync::lock;
@@ -17,6 +18,7 @@ pub(super) struct Crew {
     pub(super) feed: Feed,
     pub(super) node: Node,
     pub(super) waiting: WaitingBodies,
+    pub(super) commands: Commands,
     /// How many slots there are: changed by orders alone, which come one after another.
     size: AtomicU32,
     /// How many threads there should be, and how many there are, those that stand in counted.
@@ -27,11 +29,12 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    pub(super) fn new(feed: &Feed, node: NodeSpec, runtime: Runtime) -> Self {
+    pub(super) fn new(feed: &Feed, node: NodeSpec, runtime: Runtime, commands: Commands) -> Self {
         Crew {
             feed: feed.clone(),
             node: feed.join(node),
             waiting: WaitingBodies::new(runtime),
+            commands,
             size: AtomicU32::new(0),
             target: AtomicU32::new(0),
             present: AtomicU32::new(0),
@@ -91,8 +94,9 @@ impl Crew {
             .is_ok()
     }
 
-    /// The attempt no longer counts. Threads can't be interrupted; futures can.
+    /// The attempt no longer counts. Threads can't be interrupted; futures and commands can.
     pub(super) fn stop(&self, lease: LeaseId) {
+        self.commands.stop(lease);
         self.waiting.stop(lease);
     }
 

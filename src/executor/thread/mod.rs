@@ -4,6 +4,7 @@ mod crew;
 mod wait;
 mod worker;
 
+use super::commands::{Commands, Workplace};
 use super::{Executor, Feed, NodeSpec, Offer, Order};
 use crate::model::{Error, ErrorKind, IntoAmount, Panic, Result};
 use async_trait::async_trait;
@@ -36,6 +37,7 @@ pub struct ThreadExecutor {
     threads: u32,
     node: NodeSpec,
     runtime: wait::Runtime,
+    workplace: Workplace,
 }
 
 impl ThreadExecutor {
@@ -58,6 +60,7 @@ impl ThreadExecutor {
             threads,
             node: node.cpus(u32::try_from(cores()).unwrap_or(u32::MAX)),
             runtime: wait::Runtime::here(),
+            workplace: Workplace::default(),
         })
     }
 
@@ -102,6 +105,23 @@ impl ThreadExecutor {
     }
 }
 
+#[cfg(feature = "command")]
+impl ThreadExecutor {
+    /// Where commands have their working directories: a directory that is made if need be, and that nobody else may own.
+    /// Default: `batchyard-<user id>` in the system's directory for temporary files.
+    pub fn work_directory(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        self.workplace.base = Some(path.into());
+        self
+    }
+
+    /// For how long working directories that were kept stay: older ones, of pools that are no more, are removed when a
+    /// pool runs its first command. Default: a week.
+    pub fn keep_work_for(mut self, time: std::time::Duration) -> Self {
+        self.workplace.keep_for = time;
+        self
+    }
+}
+
 /// How many cores this process may use.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
@@ -114,11 +134,20 @@ impl Executor for ThreadExecutor {
             0 => Offer::in_process().blocking_only(),
             _ => Offer::in_process(),
         };
-        offer.nodes([self.node.capacity.clone()])
+        let offer = offer.nodes([self.node.capacity.clone()]);
+        match Commands::SUPPORTED {
+            true => offer.commands(),
+            false => offer,
+        }
     }
 
     async fn serve(&self, feed: Feed) -> Result<()> {
-        let crew = Arc::new(Crew::new(&feed, self.node.clone(), self.runtime.clone()));
+        let node = self.node.clone();
+        let commands = Commands::new(
+            self.workplace.clone(),
+            !node.capacity.gpu_indexes().is_empty(),
+        );
+        let crew = Arc::new(Crew::new(&feed, node, self.runtime.clone(), commands));
         crew.start(self.threads)?;
         while let Some(order) = feed.order().await {
             match order {

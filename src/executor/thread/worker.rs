@@ -77,7 +77,8 @@ impl Worker {
             self.desk
                 .charge
                 .replace(Some((grant.charge().clone(), Some(lease.task_id()))));
-            let started = lease.start();
+            let launcher = self.crew.commands.of(&lease);
+            let started = lease.start(launcher.as_ref().map(|launcher| launcher as _));
             self.desk.charge.replace(None);
             match started {
                 Started::Ended(outcome) => lease.complete(outcome),

@@ -58,6 +58,10 @@ pub struct Job {
     pub(super) kept: Vec<u32>,
     /// Nodes whose bodies wait.
     pub(super) asynchronous: Vec<u32>,
+    /// Nodes that are commands.
+    pub(super) commands: Vec<u32>,
+    #[cfg(feature = "command")]
+    pub(super) command_settings: crate::model::CommandSettings,
     pub(super) defects: Vec<Defect>,
 }
 
@@ -84,6 +88,9 @@ impl Job {
             owners: Vec::new(),
             kept: Vec::new(),
             asynchronous: Vec::new(),
+            commands: Vec::new(),
+            #[cfg(feature = "command")]
+            command_settings: crate::model::CommandSettings::default(),
             defects: Vec::new(),
         }
     }
@@ -144,9 +151,9 @@ impl Job {
 
     #[inline]
     fn end_node(&mut self, unit: Box<dyn Unit>) {
-        if unit.kind().asynchronous {
-            self.asynchronous.push(self.units.len() as u32);
-        }
+        let (node, kind) = (self.units.len() as u32, unit.kind());
+        self.asynchronous.extend(kind.asynchronous.then_some(node));
+        self.commands.extend(kind.command.then_some(node));
         self.units.push(unit);
         self.edges.end_node();
     }

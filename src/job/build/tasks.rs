@@ -79,7 +79,7 @@ impl Job {
         }
         let slot = self.place(node, 1);
         let mut inputs = task.inputs.iter();
-        let unit = (task.unit)(slot, &mut |at| match inputs.next() {
+        let unit = task.unit.make(slot, &mut |at| match inputs.next() {
             Some(input) if input.job != self.tag => self.import_one(input, at),
             _ => at,
         });

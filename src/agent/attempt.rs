@@ -1,0 +1,215 @@
+//! One attempt of a command, step by step.
+
+use super::capture::{Capture, last_words};
+use super::directory::{AttemptDirectory, Root};
+use super::launch::Launch;
+use super::supervise::{Cause, Supervised, Supervision};
+use super::sys::{Child, End, Tree};
+use super::{Agent, Assignment, Stop, files};
+use crate::model::{
+    BoxError, Captured, Command, CommandFailure, CommandOutput, CommandRules, Ending, ExitCode,
+    FileUploadError, Kept, LaunchError, PreProcessingError, Retention, Straggler, UploadError,
+    Usage,
+};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How much of its standard error an error quotes.
+const LAST_WORDS: u64 = 2 << 10;
+
+/// One attempt, until it has ended.
+pub(super) struct Attempt<'a> {
+    agent: &'a Agent,
+    command: &'a Command,
+    assignment: &'a Assignment<'a>,
+    stop: &'a Stop,
+    rules: CommandRules,
+    /// When its time began.
+    begun: Instant,
+    directory: AttemptDirectory,
+}
+
+/// What is known when all of its processes have ended.
+struct Ended {
+    ending: Option<Ending>,
+    streams: [Captured; 2],
+    lost: Option<io::Error>,
+    usage: Usage,
+    stragglers: Vec<Straggler>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn begin(
+        agent: &'a Agent,
+        root: &Arc<Root>,
+        command: &'a Command,
+        assignment: &'a Assignment<'a>,
+        stop: &'a Stop,
+    ) -> Result<Self, LaunchError> {
+        Ok(Attempt {
+            agent,
+            command,
+            assignment,
+            stop,
+            rules: CommandRules::of(&command.settings, assignment.settings),
+            begun: Instant::now(),
+            directory: root.attempt(&assignment.key)?,
+        })
+    }
+
+    /// Runs the command to its end.
+    pub(super) fn run(self) -> Result<CommandOutput, BoxError> {
+        match self.execute() {
+            Ok(ended) => self.conclude(ended),
+            Err(error) => Err(PreProcessingError::new(error).into()),
+        }
+    }
+
+    fn execute(&self) -> Result<Ended, LaunchError> {
+        let working = self.directory.working();
+        files::put(&self.command.files, &working)?;
+        let agent = self.agent;
+        let variables =
+            agent
+                .surroundings
+                .of(self.command, &self.rules, self.assignment, &self.directory);
+        let launch = Launch::prepare(self.command, variables, &working, agent.leash.another())?;
+        let (child, pipes) = launch.start(self.stop)?;
+        let started = Instant::now();
+        self.limit(&child);
+        let tree = Tree::new(child.pid(), launch.into_leash());
+        let supervised = self.supervise(&child, &tree, pipes);
+        let end = child.reap().map_err(LaunchError::Stolen)?;
+        Ok(self.judge(&end, supervised, started.elapsed()))
+    }
+
+    /// The system's limits hold from a moment after the start. One beyond the application's own can't be set, and isn't.
+    fn limit(&self, child: &Child) {
+        use rustix::process::Resource::{Cpu, Nofile};
+        let seconds = |limit: Duration| limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
+        let limits = [
+            (Cpu, self.rules.cpu_time_limit.map(seconds)),
+            (Nofile, self.rules.open_files_limit),
+        ];
+        for (resource, most) in limits {
+            let _ = most.map(|most| child.limit(resource, most));
+        }
+        let _ = self
+            .rules
+            .niceness
+            .map(|niceness| child.set_niceness(niceness));
+    }
+
+    fn supervise(&self, child: &Child, tree: &Tree, [stdout, stderr]: [OwnedFd; 2]) -> Supervised {
+        let at = |name| self.directory.path.join(name);
+        let limit = self.rules.output_limit;
+        let streams = [
+            Capture::new(stdout, at("stdout.txt"), limit),
+            Capture::new(stderr, at("stderr.txt"), limit),
+        ];
+        let time = self.assignment.time_limit;
+        let until = time.and_then(|limit| self.begun.checked_add(limit));
+        Supervision::new(child, tree, self.stop, &self.rules, streams, until).run()
+    }
+
+    fn judge(&self, end: &End, supervised: Supervised, wall: Duration) -> Ended {
+        let [(stdout, lost), (stderr, lost_too)] = supervised.streams.map(Capture::end);
+        Ended {
+            ending: self.ending(end, supervised.cause),
+            streams: [stdout, stderr],
+            lost: lost.or(lost_too),
+            usage: Usage {
+                wall,
+                user: end.user,
+                system: end.system,
+                peak_memory: end.peak_memory,
+                bytes_read: end.bytes_read,
+                bytes_written: end.bytes_written,
+            },
+            stragglers: supervised.stragglers,
+        }
+    }
+
+    /// How the command ended, if not well. What we did to it goes before what became of the program.
+    fn ending(&self, end: &End, cause: Option<Cause>) -> Option<Ending> {
+        let time_limit = self.assignment.time_limit.unwrap_or_default();
+        match (cause, end.code, end.signal) {
+            (Some(Cause::Cancelled), ..) => Some(Ending::Cancelled),
+            (Some(Cause::TimeLimit), ..) => Some(Ending::TimeLimit(time_limit)),
+            (Some(Cause::MemoryLimit(bytes)), ..) => Some(Ending::MemoryLimit(bytes)),
+            (_, Some(0), _) => None,
+            (_, Some(code), _) => Some(Ending::Code(code)),
+            (_, None, Some(9)) if self.agent.oom.has_struck() => Some(Ending::OutOfMemory),
+            (_, None, signal) => Some(Ending::Signal(signal.unwrap_or_default())),
+        }
+    }
+
+    /// Picks up files, removes what is not kept, and says how it went.
+    fn conclude(self, mut ended: Ended) -> Result<CommandOutput, BoxError> {
+        let picked_up = self.pick_up(&mut ended);
+        let last_words = match ended.ending {
+            Some(_) => last_words(&ended.streams[1], LAST_WORDS),
+            None => String::new(),
+        };
+        let (directory, kept) = self.retain(ended.ending, picked_up.is_ok());
+        let (files, upload) = match picked_up {
+            Ok(files) => (files, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let [stdout, stderr] = ended.streams;
+        let output = CommandOutput {
+            stdout,
+            stderr,
+            files,
+            usage: ended.usage,
+            stragglers: ended.stragglers,
+            directory,
+            kept,
+        };
+        let exit = ended.ending.map_or(Some(0), Ending::code);
+        match (ended.ending, upload.zip(exit)) {
+            (_, Some((error, code))) => {
+                Err(FileUploadError::new(error).after(ExitCode(code)).into())
+            }
+            (Some(ending), None) => Err(CommandFailure::new(ending, output, last_words).into()),
+            (None, None) => Ok(output),
+        }
+    }
+
+    fn pick_up(&self, ended: &mut Ended) -> Result<Vec<PathBuf>, UploadError> {
+        if let Some(cause) = ended.lost.take() {
+            return Err(UploadError::new(
+                "what it wrote",
+                &self.directory.path,
+                cause,
+            ));
+        }
+        match ended.ending {
+            Some(Ending::Cancelled) => Ok(Vec::new()),
+            ending => files::pick_up(&self.command.outputs, ending.is_none(), &self.directory),
+        }
+    }
+
+    /// Removes the working directory, or leaves it and says where it is; whoever holds what else is returned keeps the
+    /// rest.
+    fn retain(mut self, ending: Option<Ending>, complete: bool) -> (Option<PathBuf>, Option<Kept>) {
+        let is_over = ending.is_none() && complete || ending == Some(Ending::Cancelled);
+        let stays = match self.rules.retention {
+            Retention::Keep => true,
+            Retention::Remove => false,
+            Retention::RemoveOnSuccess => !is_over,
+        };
+        if stays {
+            self.directory.leave();
+            return (Some(self.directory.working()), None);
+        }
+        self.directory.remove_working();
+        match self.directory.remove_if_empty() {
+            true => (None, None),
+            false => (None, Some(Arc::new(self.directory))),
+        }
+    }
+}

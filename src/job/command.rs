@@ -1,0 +1,101 @@
+//! Tasks that are commands.
+
+use super::task::Relocate;
+use super::{Job, Task};
+use crate::model::{Command, CommandOutput, CommandSettings, FileSource, Name, OutputFiles};
+use crate::work::{Array, Slot, Unit, command, task_unit};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+impl Job {
+    /// Adds a task array with one command for each element.
+    ///
+    /// Commands that are made from items, or from outputs of other tasks, are bodies made by
+    /// [`command`](crate::command).
+    pub fn commands(
+        &mut self,
+        name: impl Into<Name>,
+        commands: impl IntoIterator<Item = Command>,
+    ) -> Array<CommandOutput> {
+        self.map(name, commands, command(Command::clone))
+    }
+
+    /// How the job's commands run, where these set nothing themselves. Environment variables lie under the commands' own.
+    pub fn command_settings(&mut self, settings: CommandSettings) {
+        self.command_settings = settings.or(&self.command_settings);
+    }
+}
+
+impl Task<CommandOutput> {
+    /// A task that runs a program, or a whole [`Command`].
+    ///
+    /// ```
+    /// use batchyard::{Job, Task};
+    ///
+    /// let mut job = Job::new("commands");
+    /// let fetch = job.add(Task::command("fetch", "curl").args(["-O", "https://example.org/data.csv"]));
+    /// let index = job.add(Task::command("index", "/opt/index.sh").after(fetch).max_retries(3));
+    /// ```
+    pub fn command(name: impl Into<Name>, command: impl Into<Command>) -> Self {
+        Task::of_unit(name.into(), Box::new(command.into()))
+    }
+
+    /// A task that runs a script for `/bin/sh`: see [`Command::shell`].
+    pub fn shell(name: impl Into<Name>, script: impl Into<OsString>) -> Self {
+        Task::command(name, Command::shell(script))
+    }
+
+    /// See [`Command::arg`].
+    pub fn arg(self, arg: impl Into<OsString>) -> Self {
+        self.with(|command| command.arg(arg))
+    }
+
+    /// See [`Command::args`].
+    pub fn args<A: Into<OsString>>(self, args: impl IntoIterator<Item = A>) -> Self {
+        self.with(|command| command.args(args))
+    }
+
+    /// See [`Command::stdin`].
+    pub fn stdin(self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.with(|command| command.stdin(bytes))
+    }
+
+    /// See [`Command::file`].
+    pub fn file(self, name: impl Into<PathBuf>, source: impl Into<FileSource>) -> Self {
+        self.with(|command| command.file(name, source))
+    }
+
+    /// See [`Command::output_files`].
+    pub fn output_files(self, files: impl Into<OutputFiles>) -> Self {
+        self.with(|command| command.output_files(files))
+    }
+
+    /// See [`CommandSettings::env`].
+    pub fn env(self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.with(|command| command.env(name, value))
+    }
+
+    /// See [`Command::settings`].
+    pub fn command_settings(self, settings: CommandSettings) -> Self {
+        self.with(|command| command.settings(settings))
+    }
+
+    /// A body that is no command has nothing to change.
+    fn with(mut self, change: impl FnOnce(Command) -> Command) -> Self {
+        if let Some(command) = self.unit.command() {
+            let before = std::mem::replace(command, Command::new(""));
+            *command = change(before);
+        }
+        self
+    }
+}
+
+impl super::task::MakeUnit<CommandOutput> for Command {
+    fn make(self: Box<Self>, slot: Slot<CommandOutput>, _: &mut Relocate<'_>) -> Box<dyn Unit> {
+        task_unit(*self, (), slot)
+    }
+
+    fn command(&mut self) -> Option<&mut Command> {
+        Some(self)
+    }
+}

@@ -1,0 +1,91 @@
+//! Bodies that are commands: a [`Command`] as it stands, or one that is made from inputs by [`command`].
+
+use super::Context;
+use super::body::{Body, Flow, Plain, WithContext};
+use super::call::Call;
+use super::inputs::Ref;
+use crate::model::{BoxError, Command, CommandOutput};
+
+/// What became of a command.
+pub(crate) type Launched = Result<CommandOutput, BoxError>;
+
+impl Call<'_> {
+    fn launch(&self, command: &Command) -> Launched {
+        match self.launcher {
+            Some(launcher) => launcher.launch(command),
+            None => Err("is a command, which its executor can't run".into()),
+        }
+    }
+}
+
+/// A body that is a command, made from its inputs: see [`command`].
+#[derive(Clone, Copy, Debug)]
+pub struct Commanded<F>(F);
+
+/// Wraps a body that returns a [`Command`], which is then run. So a command's arguments and files come from outputs of
+/// other tasks, and each element of an array runs one of its own.
+///
+/// ```
+/// use batchyard::{Command, CommandOutput, Job, command};
+///
+/// let mut job = Job::new("commands");
+/// let made = job.map("make", ["a", "b"], command(|name: &&str| {
+///     Command::shell("echo $1 > made.txt").arg(*name).output_files("made.txt")
+/// }));
+/// let counted = job.each("count", &made, command(|made: &CommandOutput| {
+///     Command::new("wc").args(made.files())
+/// }));
+/// ```
+pub fn command<F>(body: F) -> Commanded<F> {
+    Commanded(body)
+}
+
+/// The form of a body that is a command as it stands.
+#[doc(hidden)]
+pub struct AsItStands;
+
+impl Body<(), AsItStands> for Command {
+    type Output = CommandOutput;
+    const COMMAND: bool = true;
+
+    fn start(&self, call: &Call<'_>, (): ()) -> Flow<CommandOutput> {
+        call.launch(self).into()
+    }
+}
+
+macro_rules! commands {
+    ($($name:ident $arg:ident),*) => {
+        impl<Func, $($name: ?Sized + 'static),*> Body<($(Ref<$name>,)*), Plain> for Commanded<Func>
+        where
+            Func: Fn($(&$name),*) -> Command + Send + Sync + 'static,
+        {
+            type Output = CommandOutput;
+            const COMMAND: bool = true;
+
+            fn start(&self, call: &Call<'_>, ($($arg,)*): ($(&$name,)*)) -> Flow<CommandOutput> {
+                call.launch(&(self.0)($($arg),*)).into()
+            }
+        }
+
+        impl<Func, $($name: ?Sized + 'static),*> Body<($(Ref<$name>,)*), WithContext> for Commanded<Func>
+        where
+            Func: Fn(&Context, $(&$name),*) -> Command + Send + Sync + 'static,
+        {
+            type Output = CommandOutput;
+            const COMMAND: bool = true;
+
+            fn start(&self, call: &Call<'_>, ($($arg,)*): ($(&$name,)*)) -> Flow<CommandOutput> {
+                call.launch(&(self.0)(&call.context(), $($arg),*)).into()
+            }
+        }
+    };
+}
+
+commands!();
+commands!(A a);
+commands!(A a, B b);
+commands!(A a, B b, C c);
+commands!(A a, B b, C c, D d);
+commands!(A a, B b, C c, D d, E e);
+commands!(A a, B b, C c, D d, E e, F f);
+commands!(A a, B b, C c, D d, E e, F f, G g);
