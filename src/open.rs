@@ -18,8 +18,8 @@ impl Run {
     /// addition. Earliest starts and deadlines count from the addition.
     ///
     /// The addition is part of the run in all else: counts, limits, failure policy, cancellation. `describe` runs on the
-    /// calling thread, under no lock; several threads may add at once. Each addition costs about as much memory as ten tasks:
-    /// add many tasks together rather than one by one.
+    /// calling thread, under no lock; several threads may add at once. Each addition costs about a kilobyte beside its tasks,
+    /// until the run is dropped: add many tasks together rather than one by one.
     ///
     /// # Errors
     /// [`InvalidJob`](ErrorKind::InvalidJob), listing everything that is wrong; [`Unsupported`](ErrorKind::Unsupported) if the

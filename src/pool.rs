@@ -45,7 +45,8 @@ pub struct Pool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Close {
-    /// What was submitted is run to its end.
+    /// What was submitted is run to its end. An [open](crate::Job::open) job that nobody has sealed takes tasks only from its
+    /// own, and ends with the last of them.
     Drain,
     /// What has not ended is cancelled.
     Cancel,

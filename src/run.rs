@@ -25,7 +25,8 @@ impl Run {
         }
     }
 
-    /// Blocks until every task has ended, and counts how.
+    /// Blocks until every task has ended, and counts how. The run of an [open](crate::Job::open) job ends only once it is
+    /// [sealed](Run::seal).
     ///
     /// In a task of the same pool, another thread takes the waiting one's place meanwhile.
     ///

@@ -63,6 +63,15 @@ impl Run {
         self.flow.locate(task)
     }
 
+    /// The job, or the addition to it, that a task was described with; the job for a task that the run doesn't have.
+    pub(crate) fn job_of(&self, task: TaskId) -> Arc<Frozen> {
+        let segment = self
+            .flow
+            .locate(task)
+            .map(|place| place.segment.job.clone());
+        segment.unwrap_or_else(|| self.flow.first.job.clone())
+    }
+
     /// Of what the task was described with, if the run has it.
     pub(crate) fn tag_of_task(&self, task: TaskId) -> Option<JobTag> {
         Some(self.flow.locate(task)?.segment.job.tag)

@@ -3,6 +3,8 @@
 #[cfg(all(feature = "command", target_os = "linux"))]
 use crate::engine::Run;
 use crate::engine::{Charge, Item, LeaseKey, Outcome, Place, Taken, TakenWork};
+#[cfg(all(feature = "command", target_os = "linux"))]
+use crate::job::Frozen;
 use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
@@ -207,11 +209,17 @@ impl Lease {
     /// The element's index in its array, if it is one.
     #[cfg(all(feature = "command", target_os = "linux"))]
     pub(super) fn index(&self) -> Option<u32> {
-        let (_, index) = self.engine_run().job().locate(self.task)?;
+        let (_, index) = self.part().locate(self.task)?;
         self.task.is_element().then_some(index)
     }
 
     #[cfg(all(feature = "command", target_os = "linux"))]
+    /// The job, or the addition to it, that the task was described with.
+    #[cfg(all(feature = "command", target_os = "linux"))]
+    pub(super) fn part(&self) -> Arc<Frozen> {
+        self.engine_run().job_of(self.task)
+    }
+
     pub(super) fn engine_run(&self) -> &Arc<Run> {
         self.charge.run()
     }

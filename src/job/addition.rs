@@ -85,6 +85,8 @@ impl Job {
         let mut job = Job::new(first.name.clone());
         job.whole = JobSettings::of(first);
         job.defaults = first.defaults.clone();
+        #[cfg(feature = "command")]
+        job.command_settings(first.command_settings.clone());
         job.elements = numbers.elements.start;
         job.numbers = numbers;
         job.ties = Some(Box::default());
@@ -152,6 +154,7 @@ impl Job {
         });
     }
 
+    /// Where an input lies from here, which lies `at` there.
     pub(super) fn import_one(&mut self, input: &Upstream, at: u32) -> u32 {
         let Some(ties) = &mut self.ties else {
             return at;

@@ -53,8 +53,8 @@ impl Job {
         for (before, after) in self.named_edges() {
             self.edges.add_edge(before, after);
         }
-        let held: Vec<_> = late.iter().filter(|late| !late.each).collect();
-        let held: Vec<_> = held.into_iter().map(|late| late.node).collect();
+        let whole = late.iter().filter(|late| !late.each);
+        let held: Vec<_> = whole.map(|late| late.node).collect();
         let frozen = self.edges.freeze(&held);
         let mut csr = frozen.map_err(|why| self.too_many(&why))?;
         self.count_conditions(&mut csr, late);

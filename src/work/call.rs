@@ -35,10 +35,21 @@ pub struct Call<'a> {
 pub(crate) struct LanePass<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) turnstile: &'a Turnstile,
-    /// Learnt under the engine's lock, first with the work that the lane was given.
-    pub(crate) seen: &'a Cell<Signal>,
+    pub(crate) seen: Cell<Signal>,
     /// The engine wants the lane to give back what it has not begun.
-    pub(crate) recalled: &'a Cell<bool>,
+    pub(crate) recalled: Cell<bool>,
+}
+
+impl<'a> LanePass<'a> {
+    /// `seen` was learnt under the engine's lock, with the work that the lane was given.
+    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile, seen: Signal) -> Self {
+        LanePass {
+            gate,
+            turnstile,
+            seen: Cell::new(seen),
+            recalled: Cell::new(false),
+        }
+    }
 }
 
 /// Who runs commands for bodies: the agent of the executor that runs the bodies.

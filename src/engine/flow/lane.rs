@@ -134,20 +134,10 @@ impl Lane {
             }
             self.deque.push(item);
         }
-        let recalled = Cell::new(false);
-        let seen = Cell::new(seen);
-        let mut next = None;
+        let (mut seen, mut next) = (seen, None);
+        let mut segment = SegmentRef::First(&flow.first);
         loop {
-            let segment = match next {
-                Some(item) => flow.segment_of(item),
-                None => SegmentRef::First(&flow.first),
-            };
-            let pass = LanePass {
-                gate: &flow.gate,
-                turnstile: &self.shared.turnstile,
-                seen: &seen,
-                recalled: &recalled,
-            };
+            let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen);
             let call = Call {
                 host,
                 values: &segment.values,
@@ -159,10 +149,11 @@ impl Lane {
                 cursor: &self.shared.progress.cursor,
                 end: &self.end,
             };
-            next = Shift::new(self, flow, &segment, call, engine, bell).run(next);
-            if next.is_none() {
-                break;
-            }
+            let shift = Shift::new(self, flow, &segment, call, engine, bell);
+            next = shift.run(next);
+            let Some(item) = next else { break };
+            seen = shift.seen().unwrap_or(seen);
+            segment = flow.segment_of(item);
         }
         flow.leave(&self.shared);
     }
@@ -238,13 +229,8 @@ impl LaneShared {
     }
 
     /// Settles the elements of an array of the segment that the lane has run: the lane inside the gate, or the engine with
-    /// it closed. `numbered` says that the sink wants the numbers of the run. Returns what was settled.
-    pub(crate) fn settle(
-        &self,
-        segment: &Segment,
-        sink: &mut impl Sink,
-        numbered: bool,
-    ) -> Option<Settled> {
+    /// it closed. Returns what was settled.
+    pub(crate) fn settle(&self, segment: &Segment, sink: &mut impl Sink) -> Option<Settled> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.settled.load(Ordering::Relaxed)
             ..self.progress.cursor.load(Ordering::Relaxed);
@@ -254,10 +240,8 @@ impl LaneShared {
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
         let completed = segment.elements_succeeded(array, done.clone(), sink);
-        match completed {
-            true if numbered => segment.array_succeeded(array, sink),
-            true => segment.array_done(array, sink),
-            false => (),
+        if completed {
+            segment.array_succeeded(array, sink);
         }
         Some(Settled {
             node: segment.job.base + segment.job.arrays[array].node,

@@ -278,7 +278,7 @@ impl Flow {
         for lane in &crew {
             let array = lane.array();
             let place = array.and_then(|element| self.locate(element));
-            settled.extend(place.and_then(|place| lane.settle(&place.segment, sink, true)));
+            settled.extend(place.and_then(|place| lane.settle(&place.segment, sink)));
         }
         (settled, self.report_of(crew.iter().map(|lane| &**lane)))
     }

@@ -83,7 +83,7 @@ impl Segment {
         }
     }
 
-    /// A node has succeeded: what that makes ready goes to `sink`.
+    /// A node has succeeded: what that makes ready goes to `sink`, by its number in the run.
     pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
         self.nodes().fire(node, &mut Numbered(self.job.base, sink));
     }
@@ -153,17 +153,11 @@ impl Segment {
         count > 0 && state.left.fetch_sub(count, Ordering::AcqRel) == count
     }
 
-    /// All elements of an array have succeeded: it is a node that has. What that makes ready is told by its number in the
-    /// segment.
-    pub(super) fn array_done(&self, array: usize, sink: &mut impl Sink) {
-        let node = self.job.arrays[array].node;
-        self.word(node).succeed();
-        self.nodes().fire(node, sink);
-    }
-
     /// All elements of an array have succeeded: it is a node that has.
     pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
-        self.array_done(array, &mut Numbered(self.job.base, sink));
+        let node = self.job.arrays[array].node;
+        self.word(node).succeed();
+        self.fire(node, sink);
     }
 
     /// Lets go of what a task, or element, that has succeeded has read.

@@ -7,7 +7,7 @@ use super::lane::{Lane, Progress, Supervisor};
 use super::{Flow, Item, Nodes, Ready, Segment, Settled, Sink};
 use crate::model::{ELEMENT, Panic, TaskId};
 use crate::sync::atomic::Ordering;
-use crate::sync::{Bell, read};
+use crate::sync::{Bell, Signal, read};
 use crate::work::{Call, Step};
 use crossbeam_deque::Steal;
 use std::cell::Cell;
@@ -79,6 +79,11 @@ impl<'a> Shift<'a> {
         }
         self.report();
         None
+    }
+
+    /// The signal that the lane knows by now.
+    pub(super) fn seen(&self) -> Option<Signal> {
+        self.call.lane.as_ref().map(|pass| pass.seen.get())
     }
 
     /// The next piece of work: one's own latest, or another's oldest.
@@ -252,7 +257,8 @@ impl<'a> Shift<'a> {
         if self.inside() {
             let empty = self.segment.open(array, &mut Both(self, &mut queued));
             if empty {
-                self.segment.array_done(array, &mut Here(self));
+                let sink = &mut Both(self, &mut queued);
+                self.segment.array_succeeded(array, sink);
             }
             self.lane.shared.turnstile.leave();
             let settled = Settled {
@@ -354,7 +360,7 @@ impl<'a> Shift<'a> {
         let settled = match inside {
             true => {
                 let sink = &mut Both(self, &mut queued);
-                self.lane.shared.settle(self.segment, sink, false)
+                self.lane.shared.settle(self.segment, sink)
             }
             false => None,
         };
@@ -465,8 +471,8 @@ impl Sink for Here<'_, '_> {
     }
 }
 
-/// As [`Here`], with what the policy must start put aside until the lane is outside the gate: the engine's lock is never
-/// taken inside.
+/// As [`Here`], for the run's numbers, with what the policy must start put aside until the lane is outside the gate: the
+/// engine's lock is never taken inside.
 struct Both<'a, 'b>(&'a Shift<'b>, &'a mut Vec<Range<u32>>);
 
 impl Sink for Both<'_, '_> {
@@ -475,7 +481,7 @@ impl Sink for Both<'_, '_> {
     }
 
     fn node(&mut self, node: u32) {
-        Here(self.0).node(node);
+        Here(self.0).node(node - self.0.base);
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {

@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, Assignment, Stop};
 use crate::executor::{Lease, LeaseId};
+use crate::job::Frozen;
 use crate::model::{Command, LaunchError, PreProcessingError, Workplace};
 use crate::sync::lock;
 use crate::work::{Launched, Launcher};
@@ -75,15 +76,17 @@ impl Launcher for OfLease<'_> {
     fn launch(&self, command: &Command) -> Launched {
         let (commands, lease) = (self.commands, self.lease);
         let stop = commands.begin(lease)?;
-        let result = commands.agent.run(command, &assignment(lease), &stop);
+        let job = lease.part();
+        let result = commands.agent.run(command, &assignment(lease, &job), &stop);
         commands.end(lease, stop);
         result
     }
 }
 
-fn assignment(lease: &Lease) -> Assignment<'_> {
+/// `job` is what the task was described with.
+fn assignment<'a>(lease: &'a Lease, job: &'a Frozen) -> Assignment<'a> {
     let (run, task) = (lease.engine_run(), lease.task_id());
-    let settings = run.job().settings_of(task);
+    let settings = job.settings_of(task);
     let kind = if task.is_element() { 'e' } else { 't' };
     let resources = settings.resources.as_ref();
     Assignment {
@@ -95,7 +98,7 @@ fn assignment(lease: &Lease) -> Assignment<'_> {
         gpus: lease.gpus(),
         threads: resources.map_or(1, threads),
         time_limit: settings.time_limit,
-        settings: &run.job().command_settings,
+        settings: &job.command_settings,
     }
 }
 
