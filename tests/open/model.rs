@@ -223,8 +223,9 @@ fn in_pieces(nodes: &[Node]) -> Vec<(TaskState, Option<u64>)> {
         }
         let piece = run.add(|more| {
             let mut all = added.clone();
-            for number in from..from + len {
-                let one = describe(more, &nodes[number], number, &all, &door);
+            let piece = nodes.iter().enumerate().skip(from).take(len);
+            for (number, node) in piece {
+                let one = describe(more, node, number, &all, &door);
                 all.push(one);
             }
             all
