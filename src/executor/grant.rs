@@ -213,13 +213,13 @@ impl Lease {
         self.task.is_element().then_some(index)
     }
 
-    #[cfg(all(feature = "command", target_os = "linux"))]
     /// The job, or the addition to it, that the task was described with.
     #[cfg(all(feature = "command", target_os = "linux"))]
     pub(super) fn part(&self) -> Arc<Frozen> {
         self.engine_run().job_of(self.task)
     }
 
+    #[cfg(all(feature = "command", target_os = "linux"))]
     pub(super) fn engine_run(&self) -> &Arc<Run> {
         self.charge.run()
     }
