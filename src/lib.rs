@@ -16,6 +16,7 @@ pub mod executor;
 mod graph;
 mod job;
 mod model;
+mod observe;
 mod open;
 mod pool;
 mod run;
@@ -31,15 +32,23 @@ pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
-    DefectKind, Error, ErrorKind, Explanation, FailurePolicy, IntoAmount, MaxRetries, Name, Panic,
-    Permanent, Resources, Result, RetryIf, Returned, TaskId, TaskOrder, TaskSettings, TaskState,
+    DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
+    ExitOptions, Explanation, FailurePolicy, FileUploadError, Fraction, IntoAmount, JobAction,
+    MaxRetries, Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError,
+    ProgressReport, Resources, Result, RetryIf, Returned, RunState, TaskCounters, TaskId,
+    TaskOrder, TaskSettings, TaskState,
 };
 #[cfg(feature = "command")]
 pub use model::{
-    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, ExitCode,
-    FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
-    Straggler, Stragglers, UploadError, Usage,
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
 };
+pub use observe::{
+    ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,
+    RunName, RunSnapshot, Snapshot, Story, Summary, TaskStates, Update,
+};
+#[cfg(feature = "progress")]
+pub use observe::{ProgressView, ShownProgress};
 pub use petgraph;
 pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Waiting};

@@ -3,7 +3,8 @@
 use crate::engine::{Engine, pool_closed};
 use crate::executor::{Executor, Feed, Offer};
 use crate::job::{FrozenJob, IntoFrozen};
-use crate::model::{Error, ErrorKind, Panic, Result};
+use crate::model::{Error, ErrorKind, Panic, Placement, Result};
+use crate::observe::Events;
 use crate::run::Run;
 use crate::sync::lock;
 use event_listener::Listener;
@@ -89,6 +90,14 @@ impl Pool {
         self.engine.submit(&job, &offer).map(Run::new)
     }
 
+    /// Everything that happens from now on to runs, tasks and nodes of this pool, after a snapshot of how they stand. The
+    /// stream ends when the pool is dropped. See [`Events`].
+    ///
+    /// Runs that are under way pause for it, for as long as it takes to look at each of their tasks once.
+    pub fn events(&self) -> Events {
+        Events::of_pool(&self.engine)
+    }
+
     /// Asks the executor for another number of slots. Running tasks are left alone; a shrinking executor gives slots up
     /// between two tasks. Executors that can't change their size ignore it.
     ///
@@ -102,6 +111,13 @@ impl Pool {
         self.engine
             .with(|policy, effects| policy.order(crate::engine::Order::Resize(slots), effects));
         Ok(())
+    }
+
+    /// Which node tasks go to from now on, of those that wait for work: see [`Placement`]. Default: the emptiest. It makes
+    /// no difference to an executor with one node, such as that of threads.
+    pub fn place(&self, placement: Placement) {
+        self.engine
+            .with(|policy, effects| policy.set_placement(placement, effects));
     }
 
     /// Closes the pool, blocking until it has closed or the deadline is over, and returns the tasks whose bodies are
@@ -189,6 +205,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.close(Close::Cancel, DROP_PATIENCE);
         self.server.join();
+        self.engine.end_events();
     }
 }
 

@@ -1,13 +1,21 @@
 //! The façade's second half: runs, and what comes out of them.
 
 use crate::engine::{self, forbids_waiting, in_a_body, waiting};
-use crate::model::{Attempt, Counts, Error, ErrorKind, Explanation, Result, TaskId, TaskState};
+use crate::model::{
+    Attempt, Counts, DisableTasks, Error, ErrorKind, Explanation, Result, RunState, TaskCounters,
+    TaskId, TaskState,
+};
+use crate::observe::{Events, Progress, Story, Summary};
 use crate::work::{Host, Output, OutputOf, Selector, Stored};
 use event_listener::{EventListener, Listener};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+
+/// How much is shown of what a running command has written to one stream.
+#[cfg(feature = "command")]
+const TAIL: u64 = 64 << 10;
 
 /// A job that is being run, or has been. Dropping it lets the run go on by itself, unless
 /// [`cancel_on_drop`](Run::cancel_on_drop) was asked for. Then only an [open](crate::Job::open) job's own tasks can add to it,
@@ -32,7 +40,8 @@ impl Run {
     ///
     /// # Errors
     /// [`TaskFailed`](ErrorKind::TaskFailed) if a task did, with the first failure as cause;
-    /// [`Cancelled`](ErrorKind::Cancelled); [`PoolClosed`](ErrorKind::PoolClosed) if the pool was closed first;
+    /// [`Cancelled`](ErrorKind::Cancelled); [`Disabled`](ErrorKind::Disabled) if the run is, and nothing of it runs:
+    /// then it has not ended; [`PoolClosed`](ErrorKind::PoolClosed) if the pool was closed first;
     /// [`Executor`](ErrorKind::Executor) if its executor gave up;
     /// [`WouldDeadlock`](ErrorKind::WouldDeadlock) in a task of this very run.
     pub fn wait(&self) -> Result<Counts> {
@@ -54,6 +63,7 @@ impl Run {
     /// [`TaskFailed`](ErrorKind::TaskFailed), [`TaskSkipped`](ErrorKind::TaskSkipped) or
     /// [`Cancelled`](ErrorKind::Cancelled), with the cause, if the task did not succeed; `Cancelled` too when the pool was
     /// closed or the executor gave up, with that as the cause;
+    /// [`Disabled`](ErrorKind::Disabled) if the task has not ended, its run is disabled, and nothing of that runs;
     /// [`OutputFreed`](ErrorKind::OutputFreed) if its dependents are through with it;
     /// [`UnknownTask`](ErrorKind::UnknownTask) for a handle of another job.
     pub fn output<O: OutputOf>(&self, of: O) -> Waiting<O::Value> {
@@ -96,6 +106,69 @@ impl Run {
             .with(|policy, effects| policy.cancel_tasks(&self.run, &tasks, effects)))
     }
 
+    /// Ends the run before its time, for a reason that is told by its error, and by those of the tasks that had not ended:
+    /// they are cancelled. Does nothing once the run has ended. (Azure Batch: terminate a job.)
+    ///
+    /// ```
+    /// # use batchyard::*;
+    /// # let pool = Pool::new(ThreadExecutor::new(1)?);
+    /// let mut job = Job::new("endless");
+    /// let wait = job.task("wait", (), |cx: &Context| while !cx.is_cancelled() {});
+    /// let run = pool.submit(job)?;
+    /// run.terminate("the budget is spent");
+    /// let error = run.wait().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Cancelled);
+    /// assert!(error.to_string().contains("the budget is spent"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn terminate(&self, reason: impl fmt::Display) {
+        let reason = reason.to_string();
+        self.run
+            .engine()
+            .with(|policy, effects| policy.terminate(&self.run, &reason, effects));
+    }
+
+    /// Starts nothing more of the run until it is [enabled](Run::enable); what becomes of its running tasks says `tasks`.
+    /// Returns at once, and does nothing once the run has ended. (Azure Batch: disable a job.)
+    ///
+    /// Those who wait for the run, or for an output of it, get an error of kind [`Disabled`](ErrorKind::Disabled) as soon
+    /// as nothing of it runs any more. Time limits and deadlines go on. A pool that is closed with
+    /// [`Close::Drain`](crate::Close::Drain) waits for it, up to the deadline.
+    ///
+    /// ```
+    /// # use batchyard::*;
+    /// # let pool = Pool::new(ThreadExecutor::new(1)?);
+    /// let mut job = Job::new("pause");
+    /// let steps = job.array("steps", 100, |n: &usize| *n);
+    /// let run = pool.submit(job)?;
+    /// run.disable(DisableTasks::Wait);
+    /// if let Err(error) = run.wait() {
+    ///     assert_eq!(error.kind(), ErrorKind::Disabled);
+    ///     run.enable();
+    /// }
+    /// assert_eq!(run.wait()?.succeeded, 100);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn disable(&self, tasks: DisableTasks) {
+        self.run
+            .engine()
+            .with(|policy, effects| policy.disable(&self.run, tasks, None, effects));
+    }
+
+    /// Lets a run go on that was [disabled](Run::disable), by a call or by a task's exit conditions.
+    pub fn enable(&self) {
+        self.run
+            .engine()
+            .with(|policy, effects| policy.enable(&self.run, effects));
+    }
+
+    /// How the run as a whole stands.
+    pub fn run_state(&self) -> RunState {
+        self.run
+            .engine()
+            .with(|policy, effects| policy.run_state(&self.run, effects))
+    }
+
     /// How a task, or an array as a whole, stands. An array has failed as soon as one of its elements has.
     ///
     /// # Errors
@@ -114,6 +187,33 @@ impl Run {
         let engine = self.run.engine();
         let words = engine.with(|policy, effects| policy.explain(&self.run, task, effects));
         Ok(Explanation::new(words))
+    }
+
+    /// The last of what a command has written so far, while it is running: up to 64 KiB of each of its streams. Nothing of
+    /// a task that isn't running, or is no command: what one that has ended wrote is in its
+    /// [output](crate::CommandOutput::stdout).
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task; [`Executor`](ErrorKind::Executor) if the files
+    /// can't be read.
+    #[cfg(feature = "command")]
+    pub fn tail(&self, task: impl Into<Selector>) -> Result<crate::Tail> {
+        let task = self.known(task)?;
+        let Some([stdout, stderr]) = self.run.live().get(task) else {
+            return Ok(crate::Tail::default());
+        };
+        let read = |stream: &crate::model::LiveStream| stream.tail(TAIL);
+        let unreadable = |cause| {
+            let error = Error::new(ErrorKind::Executor, "what it writes can't be read");
+            error
+                .in_job(self.run.name())
+                .of_task(self.run.label(task))
+                .caused_by(cause)
+        };
+        Ok(crate::Tail {
+            stdout: read(&stdout).map_err(unreadable)?,
+            stderr: read(&stderr).map_err(unreadable)?,
+        })
     }
 
     /// How many tasks stand where: exact once the run has ended, and at most a few tasks behind before.
@@ -135,6 +235,44 @@ impl Run {
         Ok(self.run.attempts(self.known(task)?))
     }
 
+    /// How far the run is, how fast it goes on, and when it may end.
+    pub fn progress(&self) -> Progress {
+        Progress::of(&self.run)
+    }
+
+    /// What became of the run, for people: counts, rate, and the first failures with their causes. Complete once the run
+    /// has ended.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.run)
+    }
+
+    /// One task's whole history in words: what it waited for, its attempts with their ends, the waits between them, how it
+    /// ended, or why it is not running.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn story(&self, task: impl Into<Selector>) -> Result<Story> {
+        let task = self.known(task)?;
+        let now = self.explain(task)?;
+        Ok(Story::of(&self.run, task, &now))
+    }
+
+    /// Everything that happens from now on to the tasks of this run, and to the pool's nodes, after a snapshot of how they
+    /// stand. The stream ends with the run's end. See [`Events`](crate::Events).
+    ///
+    /// To miss nothing, listen to the [pool](crate::Pool::events) before the job is submitted.
+    pub fn events(&self) -> Events {
+        Events::of_run(&self.run)
+    }
+
+    /// How often a task was run again, since it failed, was requeued, or lost its node.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    pub fn counters(&self, task: impl Into<Selector>) -> Result<TaskCounters> {
+        Ok(self.run.counters(self.known(task)?))
+    }
+
     /// Whether every task has ended.
     pub fn has_ended(&self) -> bool {
         self.run.has_ended()
@@ -144,6 +282,11 @@ impl Run {
     pub fn cancel_on_drop(mut self) -> Self {
         self.cancel_on_drop = true;
         self
+    }
+
+    #[cfg(feature = "progress")]
+    pub(crate) fn inner(&self) -> &Arc<engine::Run> {
+        &self.run
     }
 
     fn known(&self, task: impl Into<Selector>) -> Result<TaskId> {
@@ -186,15 +329,21 @@ impl Ended {
     /// # Errors
     /// As [`Run::wait`].
     pub fn wait(self) -> Result<Counts> {
-        if !self.run.has_ended() {
+        loop {
+            if let Some(result) = self.result() {
+                return result;
+            }
             forbids_waiting(&self.run, None)?;
             waiting(|| block(&self.run, || listen_for_end(&self.run)))??;
         }
-        self.result()
     }
 
-    fn result(&self) -> Result<Counts> {
-        self.run.error().map_or_else(|| Ok(self.run.counts()), Err)
+    fn result(&self) -> Option<Result<Counts>> {
+        let run = &self.run;
+        match run.has_ended() {
+            true => Some(run.error().map_or_else(|| Ok(run.counts()), Err)),
+            false => run.is_at_rest().then(|| Err(run.disabled_error())),
+        }
     }
 }
 
@@ -203,10 +352,17 @@ impl Future for Ended {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let run = &this.run;
-        match poll_listener(run, &mut this.listener, cx, || listen_for_end(run)) {
-            Poll::Ready(()) => Poll::Ready(this.result()),
-            Poll::Pending => Poll::Pending,
+        loop {
+            let run = &this.run;
+            match poll_listener(run, &mut this.listener, cx, || listen_for_end(run)) {
+                Poll::Pending => return Poll::Pending,
+                // Enabled again meanwhile, it is still to be waited for.
+                Poll::Ready(()) => {
+                    if let Some(result) = this.result() {
+                        return Poll::Ready(result);
+                    }
+                }
+            }
         }
     }
 }
@@ -238,14 +394,26 @@ impl<T: ?Sized + Stored> Waiting<T> {
     /// As [`Run::output`]; and [`WouldDeadlock`](ErrorKind::WouldDeadlock) in a task that this one depends on, or is.
     pub fn wait(self) -> Result<Output<T>> {
         let task = self.task.ok_or_else(|| unknown_task(&self.run))?;
-        if self.run.ended_state(task).is_none() {
+        loop {
+            if let Some(result) = self.result(task) {
+                return result;
+            }
             forbids_waiting(&self.run, Some(task))?;
             waiting(|| block(&self.run, || listen(&self.run, task)))??;
         }
-        self.result(task)
     }
 
-    fn result(&self, task: TaskId) -> Result<Output<T>> {
+    fn result(&self, task: TaskId) -> Option<Result<Output<T>>> {
+        match self.run.ended_state(task) {
+            Some(_) => Some(self.output(task)),
+            None => self
+                .run
+                .is_at_rest()
+                .then(|| Err(self.run.disabled_error())),
+        }
+    }
+
+    fn output(&self, task: TaskId) -> Result<Output<T>> {
         if let Some(error) = self.run.task_error(task) {
             return Err(error);
         }
@@ -270,21 +438,27 @@ impl<T: ?Sized + Stored> Future for Waiting<T> {
         let Some(task) = this.task else {
             return Poll::Ready(Err(unknown_task(&this.run)));
         };
-        let run = &this.run;
-        match poll_listener(run, &mut this.listener, cx, || listen(run, task)) {
-            Poll::Ready(()) => Poll::Ready(this.result(task)),
-            Poll::Pending => Poll::Pending,
+        loop {
+            let run = &this.run;
+            match poll_listener(run, &mut this.listener, cx, || listen(run, task)) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(()) => {
+                    if let Some(result) = this.result(task) {
+                        return Poll::Ready(result);
+                    }
+                }
+            }
         }
     }
 }
 
-/// Listens for the end of a run, unless it has ended.
+/// Listens for the end of a run, unless it has ended or is at rest.
 fn listen_for_end(run: &engine::Run) -> Option<EventListener> {
     let listener = run.end_event().listen();
-    (!run.has_ended()).then_some(listener)
+    (!run.has_ended() && !run.is_at_rest()).then_some(listener)
 }
 
-/// Listens for the end of a task, unless it has ended.
+/// Listens for the end of a task, unless it has ended or its run is at rest.
 fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
     run.engine()
         .with(|policy, effects| policy.watch(run, task, effects))

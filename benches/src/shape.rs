@@ -9,6 +9,8 @@ pub enum Shape {
     Plain(Edges),
     /// The same, but a `u64` goes along each edge.
     Typed(Edges),
+    /// As plain ones, while somebody reads every event.
+    Observed(Edges),
     /// One task array.
     Array,
     /// A task array whose every element waits for its own element of another, and reads its `u64`.
@@ -31,7 +33,7 @@ pub enum Edges {
 }
 
 /// Every shape of single tasks and arrays, by name, in the order they are measured.
-pub const ALL: [(&str, Shape); 11] = [
+pub const ALL: [(&str, Shape); 12] = [
     ("wide", Shape::Plain(Edges::Wide)),
     ("tree", Shape::Plain(Edges::Tree)),
     ("grid", Shape::Plain(Edges::Grid)),
@@ -43,6 +45,7 @@ pub const ALL: [(&str, Shape); 11] = [
     ("typed-chain", Shape::Typed(Edges::Chain)),
     ("array", Shape::Array),
     ("array-each", Shape::ArrayEach),
+    ("observed", Shape::Observed(Edges::Wide)),
 ];
 
 impl Shape {
@@ -56,7 +59,9 @@ impl Shape {
     /// How many tasks it has when about `tasks` are asked for.
     pub fn size(self, tasks: usize) -> usize {
         match self {
-            Self::Plain(edges) | Self::Typed(edges) => Graph::new(edges, tasks).len() as usize,
+            Self::Plain(edges) | Self::Typed(edges) | Self::Observed(edges) => {
+                Graph::new(edges, tasks).len() as usize
+            }
             Self::Array => tasks,
             Self::ArrayEach => tasks.next_multiple_of(2),
         }

@@ -1,19 +1,19 @@
 //! One attempt of a command, step by step.
 
 use super::capture::{Capture, last_words};
-use super::directory::{AttemptDirectory, Root};
+use super::directory::{AttemptDirectory, Leavings, Root};
 use super::launch::Launch;
 use super::supervise::{Cause, Supervised, Supervision};
 use super::sys::{Child, End, Tree};
 use super::{Agent, Assignment, Stop, files};
 use crate::model::{
     BoxError, Captured, Command, CommandFailure, CommandOutput, CommandRules, Ending, ExitCode,
-    FileUploadError, Kept, LaunchError, PreProcessingError, Retention, Straggler, UploadError,
-    Usage,
+    FileUploadError, Kept, LaunchError, LiveStream, PreProcessingError, Retention, Straggler,
+    UploadError, Usage,
 };
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ impl<'a> Attempt<'a> {
             stop,
             rules: CommandRules::of(&command.settings, assignment.settings),
             begun: Instant::now(),
-            directory: root.attempt(&assignment.key)?,
+            directory: root.attempt()?,
         })
     }
 
@@ -80,7 +80,7 @@ impl<'a> Attempt<'a> {
         let (child, pipes) = launch.start(self.stop)?;
         let started = Instant::now();
         self.limit(&child);
-        let tree = Tree::new(child.pid(), launch.into_leash());
+        let tree = Tree::new(child.pid(), launch.into_leash(), &pipes);
         let supervised = self.supervise(&child, &tree, pipes);
         let end = child.reap().map_err(LaunchError::Stolen)?;
         Ok(self.judge(&end, supervised, started.elapsed()))
@@ -104,15 +104,22 @@ impl<'a> Attempt<'a> {
     }
 
     fn supervise(&self, child: &Child, tree: &Tree, [stdout, stderr]: [OwnedFd; 2]) -> Supervised {
-        let at = |name| self.directory.path.join(name);
-        let limit = self.rules.output_limit;
+        let live = |name| Arc::new(LiveStream::new(self.output(name), self.rules.output_limit));
+        let [to_stdout, to_stderr] = ["stdout.txt", "stderr.txt"].map(live);
+        (self.assignment.show)([to_stdout.clone(), to_stderr.clone()]);
         let streams = [
-            Capture::new(stdout, at("stdout.txt"), limit),
-            Capture::new(stderr, at("stderr.txt"), limit),
+            Capture::new(stdout, to_stdout),
+            Capture::new(stderr, to_stderr),
         ];
         let time = self.assignment.time_limit;
         let until = time.and_then(|limit| self.begun.checked_add(limit));
         Supervision::new(child, tree, self.stop, &self.rules, streams, until).run()
+    }
+
+    /// Where something of the attempt is put that outlives it.
+    fn output(&self, what: &str) -> PathBuf {
+        let name = format!("{}-{what}", self.assignment.key);
+        self.directory.root().output(&name)
     }
 
     fn judge(&self, end: &End, supervised: Supervised, wall: Duration) -> Ended {
@@ -149,17 +156,23 @@ impl<'a> Attempt<'a> {
 
     /// Picks up files, removes what is not kept, and says how it went.
     fn conclude(self, mut ended: Ended) -> Result<CommandOutput, BoxError> {
-        let picked_up = self.pick_up(&mut ended);
-        let last_words = match ended.ending {
-            Some(_) => last_words(&ended.streams[1], LAST_WORDS),
-            None => String::new(),
-        };
-        let (directory, kept) = self.retain(ended.ending, picked_up.is_ok());
-        let (files, upload) = match picked_up {
+        let (files, upload) = match self.pick_up(&mut ended) {
             Ok(files) => (files, None),
             Err(error) => (Vec::new(), Some(error)),
         };
-        let [stdout, stderr] = ended.streams;
+        let (ending, [stdout, stderr]) = (ended.ending, ended.streams);
+        let last_words = match ending {
+            Some(_) => last_words(&stderr, LAST_WORDS),
+            None => String::new(),
+        };
+        let streams = [&stdout, &stderr]
+            .into_iter()
+            .filter_map(|stream| stream.path());
+        let leavings = streams
+            .map(Path::to_owned)
+            .chain(self.own_files(&files))
+            .collect();
+        let (directory, kept) = self.retain(ending, upload.is_none(), leavings);
         let output = CommandOutput {
             stdout,
             stderr,
@@ -169,8 +182,8 @@ impl<'a> Attempt<'a> {
             directory,
             kept,
         };
-        let exit = ended.ending.map_or(Some(0), Ending::code);
-        match (ended.ending, upload.zip(exit)) {
+        let exit = ending.map_or(Some(0), Ending::code);
+        match (ending, upload.zip(exit)) {
             (_, Some((error, code))) => {
                 Err(FileUploadError::new(error).after(ExitCode(code)).into())
             }
@@ -180,22 +193,36 @@ impl<'a> Attempt<'a> {
     }
 
     fn pick_up(&self, ended: &mut Ended) -> Result<Vec<PathBuf>, UploadError> {
+        let own = self.output("files");
         if let Some(cause) = ended.lost.take() {
-            return Err(UploadError::new(
-                "what it wrote",
-                &self.directory.path,
-                cause,
-            ));
+            return Err(UploadError::new("what it wrote", &own, cause));
         }
         match ended.ending {
             Some(Ending::Cancelled) => Ok(Vec::new()),
-            ending => files::pick_up(&self.command.outputs, ending.is_none(), &self.directory),
+            ending => {
+                let working = self.directory.working();
+                files::pick_up(&self.command.outputs, ending.is_none(), &working, &own)
+            }
         }
     }
 
-    /// Removes the working directory, or leaves it and says where it is; whoever holds what else is returned keeps the
-    /// rest.
-    fn retain(mut self, ending: Option<Ending>, complete: bool) -> (Option<PathBuf>, Option<Kept>) {
+    /// Where files were put that were wanted nowhere else.
+    fn own_files(&self, files: &[PathBuf]) -> Option<PathBuf> {
+        let own = self.output("files");
+        files
+            .iter()
+            .any(|file| file.starts_with(&own))
+            .then_some(own)
+    }
+
+    /// Gives the working directory back, or leaves it and says where it is; then what else there is stays too. Otherwise
+    /// whoever holds what is returned keeps that.
+    fn retain(
+        self,
+        ending: Option<Ending>,
+        complete: bool,
+        leavings: Vec<PathBuf>,
+    ) -> (Option<PathBuf>, Option<Kept>) {
         let is_over = ending.is_none() && complete || ending == Some(Ending::Cancelled);
         let stays = match self.rules.retention {
             Retention::Keep => true,
@@ -203,13 +230,11 @@ impl<'a> Attempt<'a> {
             Retention::RemoveOnSuccess => !is_over,
         };
         if stays {
+            let working = self.directory.working();
             self.directory.leave();
-            return (Some(self.directory.working()), None);
+            return (Some(working), None);
         }
-        self.directory.remove_working();
-        match self.directory.remove_if_empty() {
-            true => (None, None),
-            false => (None, Some(Arc::new(self.directory))),
-        }
+        let leavings = Leavings::new(leavings, self.directory.root());
+        (None, leavings.map(|leavings| Arc::new(leavings) as Kept))
     }
 }

@@ -1,36 +1,35 @@
 //! What a program writes, kept in a file: the beginning and the end, if it is too much.
 
-use crate::model::Captured;
+use crate::model::{Captured, LiveStream};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
 /// How much is read at once: what a pipe holds.
 const CHUNK: usize = 64 << 10;
 
-/// One stream of a program: the end of a pipe, and the file that what comes out of it goes to.
+/// How often a stream is read when its program has ended: a pipe holds no more.
+const LAST_READS: usize = 16;
+
+/// One stream of a program: the end of a pipe, which never blocks, and the file that what comes out of it goes to.
 ///
-/// The file is made with the first byte. Its second half is a ring once there is more than it may hold; what has gone
-/// round is put in order at the end.
+/// The file is made with the first byte. What went round in its [ring](LiveStream) is put in order at the end.
 pub(super) struct Capture {
     from: Option<OwnedFd>,
-    path: PathBuf,
+    to: Arc<LiveStream>,
     file: Option<File>,
-    limit: u64,
-    len: u64,
     lost: Option<io::Error>,
 }
 
 impl Capture {
-    pub(super) fn new(from: OwnedFd, path: PathBuf, limit: u64) -> Self {
+    pub(super) fn new(from: OwnedFd, to: Arc<LiveStream>) -> Self {
         Capture {
             from: Some(from),
-            path,
+            to,
             file: None,
-            limit,
-            len: 0,
             lost: None,
         }
     }
@@ -50,7 +49,7 @@ impl Capture {
                 if let Err(error) = self.store(&buffer[..read]) {
                     self.lost.get_or_insert(error);
                 }
-                self.len += read as u64;
+                self.to.add(read as u64);
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => (),
             Err(_) => self.from = None,
@@ -59,41 +58,23 @@ impl Capture {
 
     /// Takes what is there and goes: somebody may still hold the other end.
     pub(super) fn finish(&mut self, buffer: &mut Vec<u8>) {
-        let before = |this: &Self| (this.len, this.from.is_some());
-        loop {
-            let state = before(self);
+        for _ in 0..LAST_READS {
+            let before = self.to.len();
             self.read(buffer);
-            if before(self) == state || self.from.is_none() {
+            if self.to.len() == before {
                 break;
             }
         }
         self.from = None;
     }
 
-    fn head(&self) -> u64 {
-        self.limit - self.limit / 2
-    }
-
-    fn tail(&self) -> u64 {
-        self.limit / 2
-    }
-
     fn store(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let (head, tail) = (self.head(), self.tail());
-        let mut at = self.len;
-        while !bytes.is_empty() {
-            let (offset, room) = match at < head {
-                true => (at, head - at),
-                false if tail == 0 => return Ok(()),
-                false => {
-                    let round = (at - head) % tail;
-                    (head + round, tail - round)
-                }
-            };
-            let (now, later) =
-                bytes.split_at(bytes.len().min(usize::try_from(room).unwrap_or(CHUNK)));
-            self.file()?.write_all_at(now, offset)?;
-            at += now.len() as u64;
+        let mut number = self.to.len();
+        while let Some((at, room)) = self.to.place(number).filter(|_| !bytes.is_empty()) {
+            let room = usize::try_from(room).unwrap_or(CHUNK);
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            self.file()?.write_all_at(now, at)?;
+            number += now.len() as u64;
             bytes = later;
         }
         Ok(())
@@ -105,7 +86,7 @@ impl Capture {
                 .read(true)
                 .write(true)
                 .create_new(true)
-                .open(&self.path);
+                .open(&self.to.path);
             self.file = Some(options?);
         }
         self.file
@@ -115,33 +96,35 @@ impl Capture {
 
     /// What was kept; and why not all that should have been, if it could not be stored.
     pub(super) fn end(mut self) -> (Captured, Option<io::Error>) {
-        let dropped = self.len.saturating_sub(self.limit);
+        let dropped = self.to.len().saturating_sub(self.to.limit());
         if dropped > 0
             && let Err(error) = self.put_in_order(dropped)
         {
             self.lost.get_or_insert(error);
         }
         let captured = Captured {
-            path: self.file.is_some().then_some(self.path),
-            len: self.len,
+            path: self.file.is_some().then(|| self.to.path.clone()),
+            len: self.to.len(),
             dropped,
         };
         (captured, self.lost)
     }
 
-    /// Writes the tail anew, behind a note.
+    /// Writes what is in the ring anew, behind a note.
     fn put_in_order(&mut self, dropped: u64) -> io::Result<()> {
-        let (head, tail) = (self.head(), self.tail());
-        let note = format!("\n[... {dropped} bytes are left out here ...]\n");
-        let oldest = (self.len - head) % tail.max(1);
-        let mut end = tempfile::tempfile_in(self.path.parent().unwrap_or(&self.path))?;
+        let (to, ring) = (self.to.clone(), self.to.ring());
+        let mut end = tempfile::tempfile_in(to.path.parent().unwrap_or(&to.path))?;
         let file = self.file()?;
-        for (start, len) in [(oldest, tail - oldest), (0, oldest)] {
-            file.seek(SeekFrom::Start(head + start))?;
+        let oldest = to.place(to.len());
+        for (at, len) in oldest
+            .into_iter()
+            .flat_map(|(at, len)| [(at, len), (to.head(), ring - len)])
+        {
+            file.seek(SeekFrom::Start(at))?;
             io::copy(&mut Read::by_ref(file).take(len), &mut end)?;
         }
-        file.seek(SeekFrom::Start(head))?;
-        file.write_all(note.as_bytes())?;
+        file.seek(SeekFrom::Start(to.head()))?;
+        write!(file, "\n[... {dropped} bytes are left out here ...]\n")?;
         end.rewind()?;
         io::copy(&mut end, file)?;
         let len = file.stream_position()?;
@@ -151,7 +134,7 @@ impl Capture {
 
 /// The last words in a file, as text.
 pub(super) fn last_words(captured: &Captured, most: u64) -> String {
-    let read = |path: &std::path::Path| {
+    let read = |path: &Path| {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
         file.seek(SeekFrom::Start(len.saturating_sub(most)))?;

@@ -103,7 +103,7 @@ fn describe_task(
     both("NODE_ID", "NODE_ID", "local".as_ref());
     both("WORKDIR", "TASK_WORKING_DIR", directory.working().as_ref());
     both("SHARED_DIR", "NODE_SHARED_DIR", root.shared().as_ref());
-    environment.set("AZ_BATCH_TASK_DIR", &directory.path);
+    environment.set("AZ_BATCH_TASK_DIR", directory.path());
     environment.set("AZ_BATCH_NODE_ROOT_DIR", root.path());
     environment.set("BATCHYARD_ATTEMPT", assignment.attempt.to_string());
     if let Some(index) = assignment.index {

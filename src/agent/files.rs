@@ -1,6 +1,5 @@
 //! Files that go into an attempt's working directory, and files that come out of it.
 
-use super::directory::AttemptDirectory;
 use crate::model::{Content, LaunchError, OutputFiles, PickUp, ResourceFile, UploadError, leaves};
 use globset::{Candidate, GlobBuilder, GlobMatcher};
 use std::fs::{self, File};
@@ -44,11 +43,12 @@ fn copy(source: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Picks up what was asked for. Returns where it lies, by name.
+/// Picks up what was asked for; into a directory of its own, what is wanted nowhere else. Returns where it lies, by name.
 pub(super) fn pick_up(
     wanted: &[OutputFiles],
     succeeded: bool,
-    directory: &AttemptDirectory,
+    working: &Path,
+    own: &Path,
 ) -> Result<Vec<PathBuf>, UploadError> {
     let is_due = |files: &&OutputFiles| match files.when {
         PickUp::OnSuccess => succeeded,
@@ -57,10 +57,10 @@ pub(super) fn pick_up(
     };
     let mut found = Vec::new();
     for files in wanted.iter().filter(is_due) {
-        let target = files.to.clone().unwrap_or_else(|| directory.files());
-        for name in matching(files, &directory.working())? {
+        let target = files.to.clone().unwrap_or_else(|| own.to_owned());
+        for name in matching(files, working)? {
             let at = target.join(&name);
-            place(&directory.working().join(&name), &at)
+            place(&working.join(&name), &at)
                 .map_err(|cause| UploadError::new(&name, &at, cause))?;
             found.push(at);
         }

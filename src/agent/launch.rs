@@ -6,7 +6,7 @@ use super::stop::Stop;
 use super::sys::{Child, Start};
 use crate::model::{Command, LaunchError, Stdin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::CString;
 use std::fs::File;
@@ -76,7 +76,7 @@ impl<'a> Launch<'a> {
 
     fn try_start(&self) -> Result<(Child, [OwnedFd; 2]), LaunchError> {
         let stdin = self.stdin()?;
-        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|cause| self.explain(cause.into()));
+        let pipe = || pipe().map_err(|cause| self.explain(cause));
         let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
         let start = Start {
             program: &self.program,
@@ -116,6 +116,13 @@ impl<'a> Launch<'a> {
     pub(super) fn into_leash(self) -> CString {
         self.leash
     }
+}
+
+/// A pipe of which the end that is read never blocks.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setfl(&from, OFlags::NONBLOCK)?;
+    Ok((from, to))
 }
 
 fn nameless(bytes: &[u8]) -> io::Result<File> {

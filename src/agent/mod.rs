@@ -22,6 +22,7 @@ use crate::model::{
     BoxError, Command, CommandOutput, CommandSettings, LaunchError, PreProcessingError, Workplace,
 };
 use crate::sync::lock;
+use crate::work::LiveStreams;
 use attempt::Attempt;
 use directory::Root;
 use environment::Surroundings;
@@ -64,6 +65,8 @@ pub(crate) struct Assignment<'a> {
     pub(crate) threads: u32,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) settings: &'a CommandSettings,
+    /// Told where what it writes can be read meanwhile.
+    pub(crate) show: &'a dyn Fn(LiveStreams),
 }
 
 impl Agent {

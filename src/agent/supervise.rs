@@ -157,7 +157,7 @@ impl<'a> Supervision<'a> {
     fn next(&mut self) -> Phase {
         let now = Instant::now();
         if self.has_exited {
-            self.left = self.tree.descendants();
+            self.look();
             if self.left.is_empty() && (self.is_silent() || self.is_ending()) {
                 return Phase::Over;
             }
@@ -174,6 +174,14 @@ impl<'a> Supervision<'a> {
             Phase::Killed(until) if now < until => self.kill(until),
             Phase::Killed(_) => Phase::Over,
             same => same,
+        }
+    }
+
+    /// Looks for descendants. One that threw its environment away is known by the pipe that it holds.
+    fn look(&mut self) {
+        self.left = self.tree.descendants();
+        if self.left.is_empty() && self.has_exited && !self.is_silent() {
+            self.left = self.tree.holders();
         }
     }
 
@@ -240,7 +248,7 @@ impl<'a> Supervision<'a> {
     /// Sends a signal to the group, and to those that have left it.
     fn signal(&mut self, signal: Signal) {
         self.child.signal_group(signal);
-        self.left = self.tree.descendants();
+        self.look();
         for process in &self.left {
             if !self.tree.is_in_group(process) {
                 process.signal(signal);

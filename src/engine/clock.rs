@@ -9,10 +9,11 @@ use event_listener::{Event, Listener};
 #[cfg(feature = "testing")]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 pub(super) struct Clock {
     source: Source,
+    started_at: SystemTime,
     /// The first timer was set, or set to another time, or the engine is gone.
     changed: Arc<Event>,
     started: OnceLock<bool>,
@@ -44,9 +45,15 @@ impl Clock {
     fn of(source: Source) -> Self {
         Clock {
             source,
+            started_at: SystemTime::now(),
             changed: Arc::default(),
             started: OnceLock::new(),
         }
+    }
+
+    /// When it began, by this machine's clock.
+    pub(super) fn started_at(&self) -> SystemTime {
+        self.started_at
     }
 
     pub(super) fn now(&self) -> Time {
@@ -55,6 +62,12 @@ impl Clock {
             #[cfg(feature = "testing")]
             Source::Hand(nanos) => Duration::from_nanos(nanos.load(Ordering::SeqCst)),
         }
+    }
+
+    /// Whether somebody moves it.
+    #[cfg(feature = "testing")]
+    pub(super) fn is_by_hand(&self) -> bool {
+        matches!(self.source, Source::Hand(_))
     }
 
     /// It is this late now, if it was earlier. The system's clock can't be moved.

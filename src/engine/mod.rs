@@ -5,6 +5,7 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod chronicle;
 mod clock;
 mod current;
 mod draft;
@@ -12,11 +13,14 @@ mod effects;
 mod flow;
 #[cfg(feature = "testing")]
 mod hand;
+mod listen;
 mod open;
 mod policy;
 mod run;
+mod trace;
 mod upstream;
 
+pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
 pub(crate) use draft::{Adder, add};
 pub(crate) use effects::Effects;
@@ -25,12 +29,13 @@ pub(crate) use flow::{Item, Lane};
 pub(crate) use hand::Hand;
 pub(crate) use open::Admits;
 pub use policy::Outcome;
-pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Place, Policy, Taken, TakenWork};
+pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork};
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;
 use crate::model::{Error, ErrorKind, Offer, Result};
 use crate::sync::{Bell, lock};
+use chronicle::Chronicle;
 use clock::Clock;
 use event_listener::{Event, EventListener};
 use policy::Time;
@@ -44,6 +49,7 @@ pub(crate) struct Engine {
     clock: Clock,
     submitted: AtomicU64,
     bell: Bell,
+    chronicle: Chronicle,
     /// Something changed for those who carry out orders, or wait for the pool to empty.
     changed: Event,
     /// Who has the pool go on, if no thread does.
@@ -63,6 +69,7 @@ impl Engine {
             clock,
             submitted: AtomicU64::new(0),
             bell: Bell::default(),
+            chronicle: Chronicle::default(),
             changed: Event::new(),
             #[cfg(feature = "testing")]
             hand: hand::Hands::default(),
@@ -76,10 +83,11 @@ impl Engine {
 
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
-        let mut effects = Effects::at(self.now());
+        let mut effects = Effects::at(self.now(), &self.chronicle);
         let answer = {
             let mut policy = lock(&self.policy);
             let answer = ask(&mut policy, &mut effects);
+            effects.write_down(self);
             debug_assert!(
                 policy.is_consistent(),
                 "a transition left a state that can't be"

@@ -1,8 +1,8 @@
 //! What a run knows that takes more tasks while it runs.
 
 use super::Run;
-use super::flow::SegmentRef;
-use crate::job::{Frozen, Late, Numbers, Ties};
+use super::flow::{SegmentRef, Verdict};
+use crate::job::{Frozen, Late, Needs, Numbers, Ties};
 use crate::model::{Defect, DefectKind, JobTag, MAX_INDEX, Offer, TaskId};
 use crate::sync::lock;
 use std::collections::HashMap;
@@ -40,12 +40,13 @@ pub(crate) struct State {
 /// From what the run had to a node that was added.
 pub(crate) struct LateEdge {
     pub(crate) to: TaskId,
+    pub(crate) needs: Needs,
     pub(crate) waits: Waits,
 }
 
 /// What of a late edge has not been counted down.
 pub(crate) enum Waits {
-    /// The node waits for the other to succeed, or no longer does.
+    /// The node waits for the other's end, or no longer does.
     Node(bool),
     /// Each of these elements does.
     Each(Box<[bool]>),
@@ -97,11 +98,34 @@ impl Open {
         state.elements.give_back(numbers.elements);
     }
 
-    /// What depends on a task beyond the segment that it is in, and whether each element does on its own.
-    pub(super) fn dependents(&self, task: TaskId) -> Vec<(TaskId, bool)> {
+    /// What depends on a task, or on a whole array, beyond the segment that it is in.
+    pub(super) fn dependents(&self, task: TaskId) -> Vec<TaskId> {
+        self.nodes_after(task, |edge| !edge.is_each())
+    }
+
+    /// The arrays of whose elements each depends on one of the array that `node` is.
+    pub(super) fn each_dependents(&self, node: TaskId) -> Vec<TaskId> {
+        self.nodes_after(node, LateEdge::is_each)
+    }
+
+    /// What such an end of a task, or of a whole array, keeps from running.
+    pub(super) fn blocked_by(&self, task: TaskId, verdict: Verdict) -> Vec<TaskId> {
+        self.nodes_after(task, |edge| !edge.is_each() && !edge.passes(verdict))
+    }
+
+    /// What such an end lets go on, and that has not heard of it.
+    pub(super) fn take_passed(&self, task: TaskId, verdict: Verdict) -> Vec<TaskId> {
+        let mut state = self.state();
+        let edges = state.late.get_mut(&task).into_iter().flatten();
+        let passed = edges.filter_map(|edge| edge.pass(verdict).then_some(edge.to));
+        passed.collect()
+    }
+
+    fn nodes_after(&self, task: TaskId, which: impl Fn(&LateEdge) -> bool) -> Vec<TaskId> {
         let state = self.state();
         let edges = state.late.get(&task).into_iter().flatten();
-        edges.map(|edge| (edge.to, edge.is_each())).collect()
+        let edges = edges.filter(|edge| which(edge));
+        edges.map(|edge| edge.to).collect()
     }
 }
 
@@ -166,7 +190,7 @@ impl Run {
                     node: *node,
                     job: None,
                     from,
-                    each: false,
+                    needs: Needs::Success,
                 }),
                 None => defects.push((*node, DefectKind::UnknownName(name.clone()))),
             }
@@ -185,11 +209,17 @@ impl LateEdge {
         matches!(self.waits, Waits::Each(_))
     }
 
-    /// The other node has succeeded. Whether that is news.
-    pub(super) fn pass(&mut self) -> bool {
+    /// Whether what waits may go on after such an end.
+    pub(super) fn passes(&self, verdict: Verdict) -> bool {
+        verdict == Verdict::Succeeded || self.needs.passes(verdict == Verdict::Satisfies)
+    }
+
+    /// The other node has ended. Whether what waits may go on, and that is news.
+    fn pass(&mut self, verdict: Verdict) -> bool {
+        let passes = self.passes(verdict);
         match &mut self.waits {
-            Waits::Node(waits) => std::mem::take(waits),
-            Waits::Each(_) => false,
+            Waits::Node(waits) if passes => std::mem::take(waits),
+            _ => false,
         }
     }
 

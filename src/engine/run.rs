@@ -1,14 +1,16 @@
 //! One run of a job: its flow, what became of it, and the cold paths of its lanes.
 
 use super::Engine;
+use super::chronicle::{Fact, Log, Scribe, TaskSpan};
 use super::effects::Effects;
-use super::flow::{Flow, Item, Place, Segment, SegmentRef, Settled, Supervisor};
+use super::flow::{Flow, Item, Place, Segment, SegmentRef, Settled, Supervisor, Verdict};
 use super::open::Open;
-use super::policy::{Failure, Ledger, RunRank, Time};
+use super::policy::{Charge, Failure, Ledger, RunRank, Time};
+use super::trace::{AttemptSpan, RunSpan};
 use crate::job::Frozen;
 use crate::model::{
-    Attempt, BoxError, Counts, Error, ErrorKind, JobTag, Offer, Panic, TaskId, TaskSettings,
-    TaskState,
+    Attempt, BoxError, Counts, Error, ErrorKind, JobTag, Offer, Panic, ProgressReport,
+    TaskCounters, TaskId, TaskSettings, TaskState,
 };
 use crate::sync::lock;
 use crate::work::{Host, LanePass, Locals, Storage, Values};
@@ -16,7 +18,7 @@ use event_listener::Event;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// A job being run, or that has been. Lives as long as anyone holds it: its handle, a lane, an output.
 pub(crate) struct Run {
@@ -28,14 +30,26 @@ pub(crate) struct Run {
     submitted: Time,
     ledger: Mutex<Ledger>,
     locals: Locals,
+    #[cfg(feature = "command")]
+    live: crate::work::Live,
     ended: AtomicBool,
+    /// Nothing starts until it is enabled; and nothing of it runs.
+    disabled: AtomicBool,
+    at_rest: AtomicBool,
+    /// Tasks were taken from lanes that are in their bodies.
+    recalled: AtomicBool,
+    /// Notified when the run has ended, or come to rest.
     end: Event,
+    observed: AtomicBool,
+    ended_at: OnceLock<Time>,
+    span: RunSpan,
 }
 
 impl Run {
     pub(super) fn new(job: Arc<Frozen>, offer: &Offer, engine: Arc<Engine>, seq: u64) -> Self {
         let now = engine.now();
         let open = job.open.then(|| Box::new(Open::new(&job, offer)));
+        let span = RunSpan::new(&job.name, seq, job.tasks);
         Run {
             rank: RunRank::new(job.priority, seq),
             submitted: now,
@@ -44,9 +58,42 @@ impl Run {
             engine,
             ledger: Mutex::default(),
             locals: Locals::default(),
+            #[cfg(feature = "command")]
+            live: crate::work::Live::default(),
             ended: AtomicBool::new(false),
+            disabled: AtomicBool::new(false),
+            at_rest: AtomicBool::new(false),
+            recalled: AtomicBool::new(false),
             end: Event::new(),
+            observed: AtomicBool::new(false),
+            ended_at: OnceLock::new(),
+            span,
         }
+    }
+
+    /// Whether somebody listens. Changes under the engine's lock alone, with no lane at work in the gate.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn observe(&self, observed: bool) {
+        self.observed.store(observed, Ordering::Relaxed);
+    }
+
+    /// Who writes down what a lane does, if somebody listens.
+    pub(crate) fn scribe<'a>(&'a self, log: &'a Arc<Log>, charge: &Charge) -> Option<Scribe<'a>> {
+        self.wants_scribe()
+            .then(|| Scribe::new(self, log, charge.spot()))
+    }
+
+    /// Whether there is anything for a scribe to do: facts to write, or spans to enter.
+    fn wants_scribe(&self) -> bool {
+        self.is_observed() || self.span.has_attempts()
+    }
+
+    /// The span of an attempt.
+    pub(crate) fn attempt_span(&self, task: TaskId, attempt: u32) -> AttemptSpan {
+        self.span.attempt(|| self.label(task), attempt)
     }
 
     pub(crate) fn flow(&self) -> &Flow {
@@ -107,9 +154,20 @@ impl Run {
         self.submitted
     }
 
+    /// How often a task was run again.
+    pub(crate) fn counters(&self, task: TaskId) -> TaskCounters {
+        self.ledger().counters_of(task)
+    }
+
     /// The attempts of a task that are on record.
     pub(crate) fn attempts(&self, task: TaskId) -> Vec<Attempt> {
         self.ledger().attempts_of(task)
+    }
+
+    /// What its commands are writing.
+    #[cfg(feature = "command")]
+    pub(crate) fn live(&self) -> &crate::work::Live {
+        &self.live
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -133,17 +191,114 @@ impl Run {
         self.ended.load(Ordering::Acquire)
     }
 
-    pub(super) fn mark_ended(&self) {
+    pub(super) fn mark_ended(&self, now: Time) {
+        let _ = self.ended_at.set(now);
         self.ended.store(true, Ordering::Release);
+    }
+
+    /// How long it has been under way, or was.
+    pub(crate) fn elapsed(&self) -> Time {
+        let end = self.ended_at.get().copied();
+        end.unwrap_or_else(|| self.engine.now())
+            .saturating_sub(self.submitted)
+    }
+
+    /// How many tasks are in a body, as far as can be told without stopping any.
+    pub(crate) fn running(&self) -> u64 {
+        let leased = self.ask(|policy, _| policy.leases_of(self));
+        leased + self.flow.lanes_at_work()
+    }
+
+    /// How many attempts have failed, or were lost, and were not their task's last.
+    pub(crate) fn retries(&self) -> u64 {
+        let ledger = self.ledger();
+        ledger.unsuccessful_attempts().saturating_sub(ledger.failed)
+    }
+
+    /// What arrays are called, and how their elements stand, the last ones of a lane's perhaps not yet counted.
+    pub(crate) fn array_counts(&self) -> Vec<(String, Counts)> {
+        let mut counts = Vec::new();
+        for segment in self.flow.segments() {
+            let arrays = segment.job.arrays.iter().enumerate();
+            counts.extend(arrays.map(|(array, part)| {
+                let name = segment.job.node_label(part.node);
+                (name, self.counts_of(&segment, array))
+            }));
+        }
+        counts
+    }
+
+    fn counts_of(&self, segment: &Segment, array: usize) -> Counts {
+        let [succeeded, failed, skipped, cancelled] = segment.array(array).ended_counts();
+        Counts {
+            total: u64::from(segment.job.arrays[array].len),
+            succeeded,
+            failed,
+            skipped,
+            cancelled,
+            disabled: self.is_disabled() && !self.has_ended(),
+        }
+    }
+
+    /// As [`counts`](Self::counts), each task counted as the slots it asks for.
+    pub(crate) fn slot_counts(&self) -> Counts {
+        let mut segments = self.flow.segments();
+        if segments.all(|segment| segment.job.requests.is_empty()) {
+            return self.counts();
+        }
+        let mut slots = Counts::default();
+        for segment in self.flow.segments() {
+            self.count_slots(&segment, &mut slots);
+        }
+        slots
+    }
+
+    fn count_slots(&self, segment: &Segment, slots: &mut Counts) {
+        let job = &segment.job;
+        for node in 0..job.units.len() as u32 {
+            let asks = job.node_settings(node).resources.as_ref();
+            let each = asks.map_or(1, |asks| u64::from(asks.slots_asked()));
+            match job.array_of_node(node) {
+                Some(array) => slots.add_all(&self.counts_of(segment, array), each),
+                None => {
+                    let state = segment.word(node).ended().unwrap_or(TaskState::Waiting);
+                    slots.add(state, each);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing of it is started until it is enabled.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.disabled.load(Ordering::Acquire)
+    }
+
+    /// Whether it is disabled, and nothing of it runs.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.at_rest.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_disabled(&self, disabled: bool) {
+        self.disabled.store(disabled, Ordering::Release);
+        self.at_rest.store(false, Ordering::Release);
+    }
+
+    pub(super) fn set_at_rest(&self) {
+        self.at_rest.store(true, Ordering::Release);
+    }
+
+    pub(super) fn set_recalled(&self) {
+        self.recalled.store(true, Ordering::Release);
     }
 
     /// Tells those who wait for the run. Worker-local states are dropped first, so that nothing of the run goes on.
     pub(super) fn announce_end(&self) {
         self.locals.clear();
+        self.span.end();
         self.end.notify(usize::MAX);
     }
 
-    /// Notified when the run ends.
+    /// Notified when the run ends, or nothing of it runs since it is disabled.
     pub(crate) fn end_event(&self) -> &Event {
         &self.end
     }
@@ -165,6 +320,7 @@ impl Run {
             failed,
             skipped,
             cancelled,
+            disabled: self.is_disabled() && !self.has_ended(),
         }
     }
 
@@ -192,6 +348,15 @@ impl Run {
         )
     }
 
+    /// What those who wait are told when nothing of the run runs, since it is disabled.
+    pub(crate) fn disabled_error(&self) -> Error {
+        let message =
+            "is disabled, and nothing of it runs; enable it, and wait again, or terminate it";
+        let error = Error::new(ErrorKind::Disabled, message).in_job(self.name());
+        let by = self.ledger().disabled_by.clone();
+        by.into_iter().fold(error, Error::caused_by)
+    }
+
     /// How a task ended, if it has.
     pub(crate) fn ended_state(&self, task: TaskId) -> Option<TaskState> {
         // When the run has ended, all that has not is an empty array that nobody waited for.
@@ -211,7 +376,7 @@ impl Run {
     /// How a task stands.
     pub(crate) fn state(&self, task: TaskId) -> TaskState {
         self.ended_state(task).unwrap_or_else(|| {
-            match self.flow.is_running(task) || self.is_leased(task) {
+            match self.ask(|policy, _| policy.is_running(self, task)) {
                 true => TaskState::Running,
                 false if self.is_waiting(task) => TaskState::Waiting,
                 false => TaskState::Ready,
@@ -219,13 +384,11 @@ impl Run {
         })
     }
 
-    fn is_leased(&self, task: TaskId) -> bool {
-        self.ask(|policy, _| policy.is_leased(self, task))
-    }
-
-    fn is_waiting(&self, task: TaskId) -> bool {
-        self.upstream_of(task, |before| self.ended_state(before).is_none())
-            .is_some()
+    /// Whether something that the task depends on has not ended, or keeps it from running.
+    pub(super) fn is_waiting(&self, task: TaskId) -> bool {
+        let waits =
+            |before: TaskId| self.ended_state(before).is_none() || self.blocks(before, task);
+        self.predecessor_of(task, waits).is_some()
     }
 
     /// Why a task that has ended did not succeed.
@@ -263,9 +426,13 @@ impl Run {
                 .in_job(self.name())
                 .of_task(self.label(task))
         };
-        match self.upstream_of(task, |before| self.is_root_cause(before)) {
+        match self.root_cause(task) {
             Some(root) => {
-                let message = format!("was skipped, since `{}` did not succeed", self.label(root));
+                let message = format!(
+                    "was skipped, since `{}` {}",
+                    self.label(root),
+                    self.how(root)
+                );
                 let cause = self.task_error(root);
                 cause.into_iter().fold(error(message), Error::caused_by)
             }
@@ -273,11 +440,13 @@ impl Run {
         }
     }
 
-    fn is_root_cause(&self, task: TaskId) -> bool {
-        matches!(
-            self.ended_state(task),
-            Some(TaskState::Failed | TaskState::Cancelled)
-        )
+    fn how(&self, root: TaskId) -> &'static str {
+        match self.ended_state(root) {
+            Some(TaskState::Succeeded) => {
+                "succeeded, and its exit conditions block what depends on it"
+            }
+            _ => "did not succeed",
+        }
     }
 
     fn cancel_error(&self, task: TaskId) -> Error {
@@ -312,6 +481,11 @@ impl Run {
         }
     }
 
+    fn note(&self, fact: Fact) {
+        let engine = &self.engine;
+        engine.chronicle().note(engine.now(), self.seq(), fact);
+    }
+
     fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
         self.engine.with(ask)
     }
@@ -331,20 +505,24 @@ impl Drop for Run {
 impl Host for Run {
     fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool {
         self.ask(|policy, _| {
+            let missed = policy.missed_recall(self, lane.seen.get());
             lane.seen.set(self.flow.gate.signal());
+            let changed = lane.observed != self.is_observed();
             lane.recalled
-                .set(self.has_ended() || policy.wants_back(self));
-            let current =
-                !self.has_ended() && task.is_none_or(|task| self.ended_state(task).is_none());
+                .set(changed || missed || self.has_ended() || policy.wants_back(self));
+            let current = !self.has_ended()
+                && task.is_none_or(|task| {
+                    self.ended_state(task).is_none() && !policy.has_moved_on(self, task)
+                });
             // Under the engine's lock nobody closes the gate, so this goes in.
             current && self.flow.gate.enter(lane.turnstile, lane.seen.get())
         })
     }
 
-    fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool {
+    fn commit(&self, task: TaskId, attempt: (u32, u32), put: &mut dyn FnMut()) -> bool {
         self.ask(|policy, _| {
             let stores = policy.may_store(self, task, attempt);
-            if stores {
+            if stores && attempt.1 == 0 {
                 put();
             }
             stores
@@ -355,7 +533,20 @@ impl Host for Run {
         if self.has_ended() || self.ended_state(task).is_some() {
             return true;
         }
-        leased.is_some_and(|attempt| !self.ask(|policy, _| policy.is_current(self, task, attempt)))
+        match leased {
+            Some(attempt) => !self.ask(|policy, _| policy.is_current(self, task, attempt)),
+            None => {
+                self.recalled.load(Ordering::Acquire)
+                    && self.ask(|policy, _| policy.has_moved_on(self, task))
+            }
+        }
+    }
+
+    fn report_progress(&self, task: TaskId, attempt: u32, report: ProgressReport) {
+        let watched = || self.with_settings(task, |settings| settings.stalled_after.is_some());
+        if self.is_observed() || watched() {
+            self.ask(|policy, effects| policy.progress(self, task, attempt, report, effects));
+        }
     }
 
     fn job_name(&self) -> &str {
@@ -417,7 +608,9 @@ impl Supervisor for Run {
         let mut failure = Some(failure);
         self.ask(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
-            let current = !self.has_ended() && self.ended_state(task).is_none();
+            let current = !self.has_ended()
+                && self.ended_state(task).is_none()
+                && !policy.has_moved_on(self, task);
             if let Some(failure) = failure.take_if(|_| current) {
                 policy.lane_failed(self, task, failure, effects);
             }
@@ -437,7 +630,7 @@ impl Supervisor for Run {
 
     fn watched(&self, node: u32) {
         self.ask(|policy, effects| {
-            policy.fire_late(self, TaskId(node), effects);
+            policy.fire_late(self, TaskId(node), Verdict::Succeeded, effects);
             policy.notify_watchers(self, TaskId(node), effects);
         });
     }
@@ -455,5 +648,21 @@ impl Supervisor for Run {
 
     fn give_back(&self, items: Vec<Item>) {
         self.ask(|policy, effects| policy.give_back(self, items, effects));
+        if self.is_observed() {
+            self.engine.chronicle().call(|| self.engine.now());
+        }
+    }
+
+    fn is_observed(&self) -> bool {
+        self.is_observed()
+    }
+
+    fn note_succeeded(&self, tasks: Range<u32>) {
+        self.note(Fact::Succeeded(TaskSpan::of(tasks)));
+    }
+
+    fn note_ready(&self, tasks: Range<u32>, by: Option<TaskId>) {
+        let tasks = TaskSpan::of(tasks);
+        self.note(Fact::Ready { tasks, by });
     }
 }

@@ -1,9 +1,9 @@
 //! What of a run waits for what, through all its segments.
 
 use super::Run;
-use super::flow::Place;
+use super::flow::{Place, Sink, Verdict};
 use crate::graph::node_of;
-use crate::model::{ELEMENT, TaskId};
+use crate::model::{ELEMENT, TaskId, TaskState};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
@@ -29,13 +29,115 @@ impl Run {
         None
     }
 
+    /// The nearest task for which one was skipped, and that was not skipped itself.
+    pub(super) fn root_cause(&self, task: TaskId) -> Option<TaskId> {
+        let mut seen = HashSet::from([task]);
+        let mut next = VecDeque::from([task]);
+        while let Some(at) = next.pop_front() {
+            for before in self.predecessors(at) {
+                if !self.blocks(before, at) || !seen.insert(before) {
+                    continue;
+                }
+                if self.ended_state(before) != Some(TaskState::Skipped) {
+                    return Some(before);
+                }
+                next.push_back(before);
+            }
+        }
+        None
+    }
+
+    /// Something that the task itself waits for, and that `is_sought`.
+    pub(crate) fn predecessor_of(
+        &self,
+        task: TaskId,
+        is_sought: impl Fn(TaskId) -> bool,
+    ) -> Option<TaskId> {
+        let mut before = self.predecessors(task).into_iter();
+        before.find(|&before| is_sought(before))
+    }
+
+    /// Whether a task that has ended keeps another, which depends on it, from running.
+    pub(super) fn blocks(&self, before: TaskId, after: TaskId) -> bool {
+        let verdict = self.ended_state(before).map(|_| self.verdict(before));
+        verdict.is_some_and(|verdict| !self.passes(before, after, verdict))
+    }
+
+    /// What the end of a task means for those that depend on it.
+    pub(super) fn verdict(&self, task: TaskId) -> Verdict {
+        let succeeded = self.ended_state(task) == Some(TaskState::Succeeded);
+        match self.ledger().is_unusual(task) {
+            false if succeeded => Verdict::Succeeded,
+            unusual => Verdict::without_success(unusual && !succeeded),
+        }
+    }
+
+    /// Whether all of a task, or of an array, has ended, and what that means, or can still mean at best.
+    pub(super) fn prospect(&self, place: &Place<'_>, task: TaskId) -> (bool, Verdict) {
+        match place.array().filter(|_| !task.is_element()) {
+            Some(array) => {
+                let opened = self.ended_state(task).is_some();
+                let ended = opened && place.segment.array(array).has_ended();
+                (ended, place.segment.verdict(array))
+            }
+            None => match self.ended_state(task) {
+                Some(_) => (true, self.verdict(task)),
+                None => (false, Verdict::Succeeded),
+            },
+        }
+    }
+
+    /// Whether `after`, which depends on `before`, may go on after such an end.
+    fn passes(&self, before: TaskId, after: TaskId, verdict: Verdict) -> bool {
+        if verdict == Verdict::Succeeded {
+            return true;
+        }
+        let Some((from, to)) = self.locate(before).zip(self.locate(after)) else {
+            return false;
+        };
+        let (satisfied, job) = (verdict == Verdict::Satisfies, &to.segment.job);
+        if from.segment.number == to.segment.number {
+            let edge = job.loose_between(before, after);
+            // Of a failure, there is no value.
+            return edge.is_some_and(|edge| edge.passes(satisfied));
+        }
+        let late = job.late_of(to.node).iter();
+        let mut between = late.filter(|late| [before, from.task()].contains(&late.from));
+        between.all(|late| late.needs.passes(satisfied))
+    }
+
+    /// A task, or an array as a whole, has ended: what was added and may go on goes to `sink`.
+    pub(super) fn pass_late(&self, task: TaskId, verdict: Verdict, sink: &mut impl Sink) {
+        let Some(open) = &self.open else { return };
+        for to in open.take_passed(task, verdict) {
+            if let Some(place) = self.locate(to) {
+                place.segment.arrive(place.node, sink);
+            }
+        }
+    }
+
+    /// What a task, or an array as a whole, waits for by itself: others, other arrays as a whole, and elements of the same
+    /// index.
+    pub(crate) fn direct_predecessors(&self, task: TaskId) -> Vec<TaskId> {
+        let Some(place) = self.flow.locate(task) else {
+            return Vec::new();
+        };
+        let job = &place.segment.job;
+        let late = job.late_of(place.node).iter();
+        let late = late.filter_map(|late| match late.is_each() && task.is_element() {
+            true => self.element(late.from, place.index),
+            false => Some(late.from),
+        });
+        job.direct_predecessors(task).chain(late).collect()
+    }
+
     fn predecessors(&self, task: TaskId) -> Vec<TaskId> {
         let Some(place) = self.flow.locate(task) else {
             return Vec::new();
         };
         let mut found = place.segment.job.predecessors(task);
         for late in place.segment.job.late_of(place.node) {
-            match (late.each, task.is_element()) {
+            match (late.is_each(), task.is_element()) {
                 (true, true) => found.extend(self.element(late.from, place.index)),
                 _ => found.extend(self.tasks_of(late.from)),
             }
@@ -101,15 +203,13 @@ impl Run {
         let Some(open) = &self.open else {
             return Vec::new();
         };
-        let direct = open.dependents(task).into_iter().map(|(to, _)| to);
-        let mut found: Vec<_> = direct.collect();
+        let (node, mut found) = (place.task(), open.dependents(task));
+        let each = open.each_dependents(node).into_iter();
         if task.is_element() {
-            for (to, each) in open.dependents(place.task()) {
-                match each {
-                    true => found.extend(self.element(to, place.index)),
-                    false => found.push(to),
-                }
-            }
+            found.extend(open.dependents(node));
+            found.extend(each.filter_map(|to| self.element(to, place.index)));
+        } else {
+            found.extend(each);
         }
         found
     }

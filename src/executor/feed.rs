@@ -5,6 +5,7 @@ use super::{LeaseId, NodeSpec};
 use crate::engine::{self, Engine, NodeKey, Taken};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What an executor is given to serve: work on request, and orders. Cheap to clone.
 #[derive(Clone)]
@@ -35,7 +36,9 @@ impl Feed {
 
     /// Adds a node to the pool.
     pub fn join(&self, spec: NodeSpec) -> Node {
-        let (key, others) = self.engine.with(|policy, _| policy.join(spec));
+        let (key, others) = self
+            .engine
+            .with(|policy, effects| policy.join(spec, effects));
         if others {
             // A waiter of a node that is full must not keep the bell from those of one that has room.
             self.engine.bell().ring_for_all();
@@ -94,15 +97,17 @@ impl Node {
     /// As [`try_take`](Node::try_take), waiting until there is something. `None` once the pool is closed and its runs
     /// have ended. May be dropped while it waits.
     pub async fn take(&self, room: u32) -> Option<Grant> {
+        let waiter = Waiter::of(self);
         self.engine
             .bell()
-            .wait_async(|| self.grant_or_end(room))
+            .wait_async(|| waiter.grant_or_end(room))
             .await
     }
 
     /// As [`take`](Node::take), blocking this thread.
     pub fn take_blocking(&self, room: u32) -> Option<Grant> {
-        self.engine.bell().wait(|| self.grant_or_end(room))
+        let waiter = Waiter::of(self);
+        self.engine.bell().wait(|| waiter.grant_or_end(room))
     }
 
     /// The node has another number of slots from now on. Tasks that are running are left alone; workers beyond the
@@ -111,13 +116,6 @@ impl Node {
         self.engine
             .with(|policy, effects| policy.resize(self.key, slots, effects));
         self.engine.bell().ring_all();
-    }
-
-    fn grant_or_end(&self, room: u32) -> Option<Option<Grant>> {
-        match self.try_take(room) {
-            Some(grant) => Some(Some(grant)),
-            None => self.is_over().then_some(None),
-        }
     }
 
     pub(super) fn look(&self, room: u32, lanes: bool) -> Option<Taken> {
@@ -137,9 +135,48 @@ impl Node {
     }
 }
 
+/// Someone who waits for work for a node. While it does, tasks may be left for it by nodes that suit them less.
+struct Waiter<'a> {
+    node: &'a Node,
+    waits: AtomicBool,
+}
+
+impl<'a> Waiter<'a> {
+    fn of(node: &'a Node) -> Self {
+        let waits = AtomicBool::new(false);
+        Waiter { node, waits }
+    }
+
+    fn grant_or_end(&self, room: u32) -> Option<Option<Grant>> {
+        let (engine, key) = (&self.node.engine, self.node.key);
+        let taken = engine.with(|policy, effects| {
+            let taken = policy.take(key, room, false, effects);
+            if taken.is_none() {
+                policy.set_waiting(key, true, effects);
+            }
+            taken
+        });
+        self.waits.store(taken.is_none(), Ordering::Relaxed);
+        match taken {
+            Some(taken) => Some(Some(Grant::new(taken))),
+            None => self.node.is_over().then_some(None),
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let (engine, key) = (&self.node.engine, self.node.key);
+        if self.waits.load(Ordering::Relaxed) {
+            engine.with(|policy, effects| policy.set_waiting(key, false, effects));
+        }
+    }
+}
+
 impl Drop for Node {
     fn drop(&mut self) {
-        self.engine.with(|policy, _| policy.leave(self.key));
+        self.engine
+            .with(|policy, effects| policy.leave(self.key, effects));
     }
 }
 

@@ -2,13 +2,13 @@
 
 #[cfg(all(feature = "command", target_os = "linux"))]
 use crate::engine::Run;
-use crate::engine::{Charge, Item, LeaseKey, Outcome, Place, Taken, TakenWork};
+use crate::engine::{Charge, Item, LeaseKey, Outcome, Part, Place, Taken, TakenWork};
 #[cfg(all(feature = "command", target_os = "linux"))]
 use crate::job::Frozen;
 use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
-use crate::work::{Call, Host, Later, Launcher, Step};
+use crate::work::{Call, Host, Instance, Later, Launcher, Step};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,11 +26,12 @@ pub struct Grant {
     queued: Option<Place>,
 }
 
-/// One attempt of a task, begun. Dropping it without an outcome reports its node as lost.
+/// One attempt of a task, or one instance of it, begun. Dropping it without an outcome reports its node as lost.
 pub struct Lease {
     charge: Arc<Charge>,
     task: TaskId,
     attempt: u32,
+    instance: Instance,
     completed: bool,
 }
 
@@ -63,20 +64,23 @@ impl Grant {
             return None;
         }
         loop {
-            let Some(task) = self.next() else {
+            let Some((task, part)) = self.next() else {
                 self.expand()?;
                 continue;
             };
             let run = self.charge.run();
-            if let Some(attempt) = run
-                .engine()
-                .with(|policy, effects| policy.begin(run, task, effects))
-            {
+            let spot = self.charge.spot();
+            let begun = run.engine().with(|policy, effects| match part {
+                Some(part) => policy.begin_part(run, task, part, spot, effects),
+                None => policy.begin(run, task, spot, effects),
+            });
+            if let Some(attempt) = begun {
                 self.charge.set_task(task);
                 return Some(Lease {
                     charge: self.charge.clone(),
                     task,
                     attempt,
+                    instance: part.map_or(Instance::ONLY, Instance::from),
                     completed: false,
                 });
             }
@@ -120,6 +124,14 @@ impl Grant {
 
     /// Whether the pool wants back what was not begun. Once it has wanted that, it goes on to.
     fn is_recalled(&mut self) -> bool {
+        // The others of a gang wait for this one.
+        if self
+            .queued
+            .as_ref()
+            .is_some_and(|place| place.part().is_some())
+        {
+            return false;
+        }
         let run = self.charge.run();
         let signal = run.flow().gate.signal();
         if signal == self.seen {
@@ -132,9 +144,9 @@ impl Grant {
         recalled
     }
 
-    fn next(&mut self) -> Option<TaskId> {
-        let queued = self.queued.take().map(|place| place.task());
-        queued.or_else(|| self.tasks.pop_front())
+    fn next(&mut self) -> Option<(TaskId, Option<Part>)> {
+        let queued = self.queued.take().map(|place| (place.task(), place.part()));
+        queued.or_else(|| Some((self.tasks.pop_front()?, None)))
     }
 
     /// The next item's tasks.
@@ -163,7 +175,7 @@ impl Drop for Grant {
                 policy.give_back_tasks(run, tasks, effects);
                 queued
                     .into_iter()
-                    .for_each(|place| policy.give_back_place(place, effects));
+                    .for_each(|place| policy.give_back_place(run, &place, effects));
             });
         }
     }
@@ -176,6 +188,7 @@ impl Lease {
             run: self.charge.run().seq(),
             task: self.task,
             attempt: self.attempt,
+            instance: self.instance.index,
         })
     }
 
@@ -197,6 +210,16 @@ impl Lease {
     /// Which attempt of the task it is, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// Which of the task's [instances](crate::Resources::instances) it is, from 0.
+    pub fn instance(&self) -> u32 {
+        self.instance.index
+    }
+
+    /// How many instances the task has: 1, unless it asks for more.
+    pub fn instances(&self) -> u32 {
+        self.instance.of
     }
 
     /// The GPUs of the node that are the attempt's, by index.
@@ -252,8 +275,13 @@ impl Lease {
 
     /// Starts the body: one that waits goes on in the future that is returned, one that is a command is run by `launcher`.
     pub(crate) fn start(&self, launcher: Option<&dyn Launcher>) -> Started {
-        match catch_unwind(AssertUnwindSafe(|| self.call(launcher))) {
-            Ok(Step::Later(later)) => Started::Later(later),
+        let span = self.charge.run().attempt_span(self.task, self.attempt);
+        let step = {
+            let _inside = span.enter();
+            catch_unwind(AssertUnwindSafe(|| self.call(launcher)))
+        };
+        match step {
+            Ok(Step::Later(later)) => Started::Later(span.around(later)),
             Ok(Step::Failed(cause)) => Started::Ended(Outcome::Failed(cause)),
             Ok(Step::Stale) => Started::Ended(Outcome::Cancelled),
             Ok(Step::Done { .. } | Step::Open | Step::Queue) => Started::Ended(Outcome::Succeeded),
@@ -274,6 +302,7 @@ impl Lease {
             values: &segment.values,
             first: &AtomicU32::new(self.task.0 - index),
             attempt: self.attempt,
+            instance: self.instance,
             gpus: self.charge.gpus(),
             lane: None,
             launcher,
@@ -292,7 +321,8 @@ impl Lease {
                 // What no longer counts is the user's to drop, outside the lock.
                 let current = policy.is_current(run, self.task, self.attempt);
                 if let Some(ended) = ended.take_if(|_| current) {
-                    policy.complete(run, self.task, self.attempt, ended, effects);
+                    let attempt = (self.attempt, self.instance.index);
+                    policy.complete(run, self.task, attempt, ended, effects);
                 }
             });
             Panic::ignore(|| drop(ended));
@@ -320,6 +350,15 @@ pub(crate) async fn finish(later: Later) -> Outcome {
         Ok(Ok(false)) => Outcome::Cancelled,
         Ok(Err(cause)) => Outcome::Failed(cause),
         Err(panic) => Outcome::Failed(BoxError::from(Panic::from_payload(panic))),
+    }
+}
+
+impl From<Part> for Instance {
+    fn from(part: Part) -> Self {
+        Instance {
+            index: part.instance,
+            of: part.instances,
+        }
     }
 }
 

@@ -19,7 +19,9 @@
 //!   node has room for it. A grant that is dropped gives back what was not begun;
 //! - return from `serve`, with nothing left running on behalf of the pool, soon after the feed's
 //!   [orders](Feed::order) or [`Node::take`] return `None`: the pool is closed then;
-//! - carry out [`Order::Resize`] if it can change its size, and ignore it otherwise.
+//! - carry out [`Order::Resize`] if it can change its size, and ignore it otherwise;
+//! - report a lease whose node it takes away, in a resize or a drain, as [`Returned::TakenAway`], which is nobody's fault,
+//!   and one that was lost with its node as [`Returned::NodeLost`], which counts against the task.
 //!
 //! It **may**
 //!

@@ -98,6 +98,11 @@ impl Edges {
         self.late.push((to, from));
     }
 
+    /// Whether `to` was pushed as one that waits for `from`.
+    pub(crate) fn had(&self, from: u32, to: u32) -> bool {
+        self.predecessors(to).binary_search(&from).is_ok()
+    }
+
     /// The number of nodes.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
@@ -163,7 +168,7 @@ impl Edges {
 
     /// The late edges as `(to, from)`, ascending, each once, without those that [`push_node`](Self::push_node) knew.
     fn late_edges(&self) -> Vec<(u32, u32)> {
-        let is_new = |&(to, from): &(u32, u32)| self.predecessors(to).binary_search(&from).is_err();
+        let is_new = |&(to, from): &(u32, u32)| !self.had(from, to);
         let mut late: Vec<_> = self.late.iter().copied().filter(is_new).collect();
         late.sort_unstable();
         late.dedup();

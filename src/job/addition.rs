@@ -33,8 +33,20 @@ pub(crate) struct Late {
     /// Of what was described with the other. None for what was found by its name.
     pub(crate) job: Option<JobTag>,
     pub(crate) from: TaskId,
-    /// Each element waits for the one at its own position.
-    pub(crate) each: bool,
+    pub(crate) needs: Needs,
+}
+
+/// What a dependency on what the run has already needs of the other's end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// Its output.
+    Value,
+    /// Each element, the output of the one at its own position.
+    Each,
+    /// Its success, or what its exit conditions count as that.
+    Success,
+    /// Nothing but that it has ended.
+    End,
 }
 
 /// An output of what the run has already: of which node, and where it lies there.
@@ -131,12 +143,12 @@ impl Job {
 
     /// The node follows a task that the run has already: an edge that the flow doesn't know.
     #[cold]
-    pub(super) fn follow_earlier(&mut self, node: u32, before: TaskRef, each: bool) {
+    pub(super) fn follow_earlier(&mut self, node: u32, before: TaskRef, needs: Needs) {
         let late = Late {
             node,
             job: Some(before.job),
             from: before.task,
-            each,
+            needs,
         };
         match &mut self.ties {
             Some(ties) => ties.late.push(late),
@@ -170,6 +182,24 @@ impl Job {
             at,
         });
         import(number)
+    }
+}
+
+impl Needs {
+    /// Whether what waits may go on after an end without success; with `satisfied`, exit conditions count it as one.
+    pub(crate) fn passes(self, satisfied: bool) -> bool {
+        match self {
+            Needs::Value | Needs::Each => false,
+            Needs::Success => satisfied,
+            Needs::End => true,
+        }
+    }
+}
+
+impl Late {
+    /// Whether it is between elements.
+    pub(crate) fn is_each(&self) -> bool {
+        self.needs == Needs::Each
     }
 }
 

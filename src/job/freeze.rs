@@ -5,7 +5,7 @@ use super::build::Job;
 use super::distinct::DistinctSettings;
 use super::frozen::{Frozen, FrozenJob, element_wise_edges, is_each};
 use crate::graph::{Csr, FreezeError, GraphSource};
-use crate::model::{Defect, DefectKind, Error, Result};
+use crate::model::{Defect, DefectKind, Error, Result, TaskSettings};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
@@ -32,6 +32,7 @@ impl Job {
         let unknown = unknown
             .map(|(node, name)| self.defect_of(*node, DefectKind::UnknownName(name.clone())));
         let defects = self.defects.iter().cloned().chain(unknown);
+        let defects = defects.chain(self.exit_defects());
         defects.chain(self.waiting_circle()).collect()
     }
 
@@ -51,9 +52,9 @@ impl Job {
             return Err(self.too_many(&FreezeError::TooMany));
         }
         for (before, after) in self.named_edges() {
-            self.edges.add_edge(before, after);
+            self.add_order(before, after);
         }
-        let whole = late.iter().filter(|late| !late.each);
+        let whole = late.iter().filter(|late| !late.is_each());
         let held: Vec<_> = whole.map(|late| late.node).collect();
         let frozen = self.edges.freeze(&held);
         let mut csr = frozen.map_err(|why| self.too_many(&why))?;
@@ -62,6 +63,9 @@ impl Job {
         self.settings
             .values_mut()
             .for_each(|settings| *settings = std::mem::take(settings).or(&self.defaults));
+        let loose = self.loose_edges(&csr);
+        let settings = self.settings.values().chain([&self.defaults]);
+        let acts_on_success = settings.into_iter().any(TaskSettings::acts_on_success);
         let queued = self.queue_units();
         let requests = self.distinct_requests();
         let tasks = self.len();
@@ -83,8 +87,11 @@ impl Job {
             labels: self.labels,
             priority: self.whole.priority,
             time_limit: self.whole.time_limit,
-            task_order: self.whole.task_order,
+            task_order: self.whole.order(),
             max_parallel_tasks: self.whole.max_parallel_tasks,
+            rules: self.whole.rules,
+            loose,
+            acts_on_success,
             queued,
             asynchronous: self.asynchronous,
             requests,
@@ -135,7 +142,7 @@ impl Job {
     /// What each array's elements wait for. Arrays that wait only for other arrays' elements are no sources.
     fn count_conditions(&mut self, csr: &mut Csr, late: &[Late]) {
         let mut late_each = HashMap::<u32, u32>::new();
-        let each = late.iter().filter(|late| late.each);
+        let each = late.iter().filter(|late| late.is_each());
         each.for_each(|late| *late_each.entry(late.node).or_default() += 1);
         for part in &mut self.arrays {
             let late = late_each.get(&part.node).copied().unwrap_or_default();

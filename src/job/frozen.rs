@@ -3,6 +3,7 @@
 use super::addition::Late;
 use super::distinct::DistinctSettings;
 use super::settings::QueuedNodes;
+use super::{LooseEdge, Rules};
 use crate::graph::{Csr, Graph, GraphSource, node_of};
 use crate::model::Offer;
 use crate::model::{
@@ -67,6 +68,11 @@ pub(crate) struct Frozen {
     pub(crate) max_parallel_tasks: Option<u32>,
     /// Of tasks without settings of their own.
     pub(crate) defaults: TaskSettings,
+    pub(crate) rules: Rules,
+    /// Edges that need no success, by where they lead from.
+    pub(crate) loose: Box<[LooseEdge]>,
+    /// The success of some task has consequences of its own.
+    pub(crate) acts_on_success: bool,
     pub(crate) settings: DistinctSettings,
     pub(crate) queued: QueuedNodes,
     /// Nodes whose bodies wait, in order.
@@ -197,6 +203,10 @@ impl Frozen {
         ((node as usize) < self.units.len()).then_some(node)
     }
 
+    pub(crate) fn is_array(&self, node: u32) -> bool {
+        self.array_of_node(node).is_some()
+    }
+
     pub(crate) fn array_of_node(&self, node: u32) -> Option<usize> {
         array_of_node(&self.arrays, node)
     }
@@ -256,6 +266,23 @@ impl Frozen {
             }
         }
         found
+    }
+
+    /// What a task, or an array as a whole, waits for by itself: other arrays as a whole, and elements of the same index.
+    pub(crate) fn direct_predecessors(&self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
+        let located = self.locate(task).into_iter();
+        located.flat_map(move |(node, index)| self.before(node, task.is_element().then_some(index)))
+    }
+
+    fn before(&self, node: u32, index: Option<u32>) -> impl Iterator<Item = TaskId> + '_ {
+        let part = self.array_of_node(node).map(|array| &self.arrays[array]);
+        let each = part.into_iter().flat_map(|part| &part.each_from);
+        let nodes = self.reverse().of(node).iter().map(|&node| self.task(node));
+        let each = each.map(move |&from| match (&self.arrays[from as usize], index) {
+            (from, Some(index)) => TaskId::element(from.first + index),
+            (from, None) => self.task(from.node),
+        });
+        nodes.chain(each)
     }
 
     pub(crate) fn elements(&self, array: usize) -> impl Iterator<Item = TaskId> + use<> {
@@ -340,7 +367,7 @@ impl GraphSource for Frozen {
     }
 
     fn is_array(&self, node: u32) -> bool {
-        self.array_of_node(node).is_some()
+        self.is_array(node)
     }
 
     fn is_each(&self, from: u32, to: u32) -> bool {

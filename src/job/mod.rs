@@ -7,6 +7,8 @@ mod command;
 mod distinct;
 mod freeze;
 mod frozen;
+mod loose;
+mod rules;
 mod settings;
 mod task;
 
@@ -14,6 +16,8 @@ pub use build::Job;
 pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
-pub(crate) use addition::{Late, Numbers, Ties};
+pub(crate) use addition::{Late, Needs, Numbers, Ties};
 pub(crate) use frozen::{ArrayPart, Frozen};
+pub(crate) use loose::LooseEdge;
+pub(crate) use rules::Rules;
 pub(crate) use settings::QueuedNodes;

@@ -1,6 +1,6 @@
 //! The settings of a job, and of its tasks; and what follows from them for who starts which task.
 
-use super::{ArrayPart, Frozen, Job};
+use super::{ArrayPart, Frozen, Job, Rules};
 use crate::model::{ELEMENT, FailurePolicy, TaskId, TaskOrder, TaskSettings};
 use crate::work::{Queued, TaskRef};
 use std::collections::{BTreeSet, HashSet};
@@ -14,11 +14,16 @@ pub(super) struct JobSettings {
     pub(super) policy: FailurePolicy,
     pub(super) priority: i32,
     pub(super) time_limit: Option<Duration>,
-    pub(super) task_order: TaskOrder,
+    pub(super) task_order: Option<TaskOrder>,
     pub(super) max_parallel_tasks: Option<u32>,
+    pub(super) rules: Rules,
 }
 
 impl JobSettings {
+    pub(super) fn order(&self) -> TaskOrder {
+        self.task_order.unwrap_or_else(|| self.rules.task_order())
+    }
+
     /// Those of a job that was frozen.
     pub(super) fn of(job: &Frozen) -> Self {
         JobSettings {
@@ -26,8 +31,9 @@ impl JobSettings {
             policy: job.policy,
             priority: job.priority,
             time_limit: job.time_limit,
-            task_order: job.task_order,
+            task_order: Some(job.task_order),
             max_parallel_tasks: job.max_parallel_tasks,
+            rules: job.rules,
         }
     }
 }
@@ -75,7 +81,7 @@ impl Job {
     /// Which of the job's ready tasks go first, among those of equal [priority](TaskSettings::priority). Default:
     /// [`TaskOrder::Ready`].
     pub fn task_order(&mut self, order: TaskOrder) {
-        self.whole.task_order = order;
+        self.whole.task_order = Some(order);
     }
 
     /// At most so many of the job's tasks run at once. 0 counts as 1. Default: as many as have room. (Azure Batch:
@@ -119,7 +125,7 @@ impl Job {
 
     fn is_ordered(&self) -> bool {
         self.whole.max_parallel_tasks.is_some()
-            || self.whole.task_order != TaskOrder::Ready
+            || self.whole.order() != TaskOrder::Ready
             || self.defaults.is_ordered()
             || self.settings.values().any(TaskSettings::is_ordered)
     }
@@ -142,7 +148,7 @@ impl Job {
         self.units[node as usize].kind().asynchronous
     }
 
-    fn settings_of(&self, node: u32) -> &TaskSettings {
+    pub(super) fn settings_of(&self, node: u32) -> &TaskSettings {
         self.settings.get(&node).unwrap_or(&self.defaults)
     }
 }
@@ -203,7 +209,7 @@ impl Frozen {
     }
 
     /// The elements of an array, or the single task that a node is.
-    fn tasks_of(&self, node: TaskId) -> impl Iterator<Item = TaskId> + use<> {
+    pub(crate) fn tasks_of(&self, node: TaskId) -> impl Iterator<Item = TaskId> + use<> {
         let array = self.array_of_node(node.0 - self.base);
         let (first, len) = array.map_or((node.0, 1), |array| {
             let part = &self.arrays[array];

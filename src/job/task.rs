@@ -1,6 +1,6 @@
 //! A single task with settings of its own.
 
-use crate::model::{Backoff, JobTag, MaxRetries, Name, Resources, TaskSettings};
+use crate::model::{Backoff, ExitConditions, JobTag, MaxRetries, Name, Resources, TaskSettings};
 use crate::work::{Body, Inputs, Places, Slot, TaskRef, Unit, Upstream, task_unit};
 use std::fmt;
 use std::time::Duration;
@@ -20,6 +20,7 @@ pub struct Task<T> {
     pub(super) inputs: Vec<Upstream>,
     pub(super) after: Vec<TaskRef>,
     pub(super) after_named: Vec<String>,
+    pub(super) after_any_outcome: Vec<TaskRef>,
     pub(super) keep: bool,
     pub(super) settings: TaskSettings,
     pub(super) unit: Box<dyn MakeUnit<T>>,
@@ -77,6 +78,7 @@ impl<T: Send + Sync + 'static> Task<T> {
             inputs: Vec::new(),
             after: Vec::new(),
             after_named: Vec::new(),
+            after_any_outcome: Vec::new(),
             keep: false,
             settings: TaskSettings::default(),
             unit,
@@ -92,6 +94,13 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// Runs only when the task, or array, of this name has succeeded. It may be added later.
     pub fn after_named(mut self, name: impl Into<String>) -> Self {
         self.after_named.push(name.into());
+        self
+    }
+
+    /// Runs only when this other task, or whole array, has ended, whatever became of it: see
+    /// [`Job::order_any_outcome`](crate::Job::order_any_outcome).
+    pub fn after_any_outcome(mut self, task: impl Into<TaskRef>) -> Self {
+        self.after_any_outcome.push(task.into());
         self
     }
 
@@ -126,6 +135,11 @@ impl<T: Send + Sync + 'static> Task<T> {
         self.settings(TaskSettings::new().resources(resources))
     }
 
+    /// See [`TaskSettings::exit_conditions`].
+    pub fn exit_conditions(self, conditions: ExitConditions) -> Self {
+        self.settings(TaskSettings::new().exit_conditions(conditions))
+    }
+
     /// Keeps the output as long as the [`Run`](crate::Run), although others depend on it.
     pub fn keep(mut self) -> Self {
         self.keep = true;
@@ -144,6 +158,7 @@ impl<T> Task<T> {
             .iter()
             .map(|input| input.job)
             .chain(self.after.iter().map(|task| task.job))
+            .chain(self.after_any_outcome.iter().map(|task| task.job))
     }
 }
 

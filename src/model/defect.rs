@@ -55,6 +55,16 @@ pub enum DefectKind {
         "it depends on more than 67,108,863 tasks; let it depend on an array of them, or on tasks that each gather some"
     )]
     TooManyDependencies,
+    /// A range of exit codes that ends before it begins.
+    #[error(
+        "its exit conditions have the range {0}..={1}, which holds no code; put the smaller one first"
+    )]
+    EmptyExitCodes(i32, i32),
+    /// A job action that the job's settings keep from being carried out.
+    #[error(
+        "its exit conditions have a job action; let the job carry it out, with `on_task_failure`"
+    )]
+    JobActionNotPerformed,
     /// More than 32 GiB of outputs, counted as they lie in memory without what they point to.
     #[error("the job's outputs take more than 32 GiB; return boxed values or split the job")]
     OutputsTooLarge,

@@ -61,6 +61,8 @@ pub enum ErrorKind {
     TaskSkipped,
     /// The task or run was cancelled.
     Cancelled,
+    /// The run is disabled, and nothing of it runs: enable it, or terminate it.
+    Disabled,
     /// The pool is closed, or was closed before the task or run had ended.
     PoolClosed,
     /// A task waited for itself, or for one that can't end before it does.
@@ -111,6 +113,14 @@ impl Error {
     /// Everything that is wrong with the job, for [`ErrorKind::InvalidJob`].
     pub fn defects(&self) -> &[Defect] {
         &self.0.defects
+    }
+
+    /// What happened, without job and task: what is told of an attempt whose task is known.
+    pub(crate) fn reason(&self) -> String {
+        match &self.0.source {
+            Some(source) => format!("{}: {source}", self.0.message),
+            None => self.0.message.clone(),
+        }
     }
 
     /// The first error of type `E` in the chain of causes: what the body returned, as it was.

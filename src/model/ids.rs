@@ -18,6 +18,10 @@ pub(crate) const MAX_INDEX: u32 = (1 << 30) - 1;
 pub struct TaskId(pub(crate) u32);
 
 impl TaskId {
+    pub(crate) fn element(number: u32) -> Self {
+        TaskId(number | ELEMENT)
+    }
+
     /// Whether this is an element of a task array.
     pub fn is_element(self) -> bool {
         self.0 & ELEMENT != 0

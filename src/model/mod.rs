@@ -4,6 +4,7 @@
 mod command;
 mod defect;
 mod error;
+mod exit;
 mod ids;
 mod name;
 mod node;
@@ -13,24 +14,31 @@ pub(crate) mod settings;
 
 #[cfg(feature = "command")]
 pub use command::{
-    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, ExitCode,
-    FileSource, FileUploadError, LaunchError, OutputFiles, PickUp, PreProcessingError, Retention,
-    Straggler, Stragglers, UploadError, Usage,
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
 };
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
+pub use exit::{
+    DependencyAction, DisableTasks, ExitCode, ExitConditions, ExitOptions, FileUploadError,
+    JobAction, OnTaskFailure, PreProcessingError,
+};
 pub use ids::TaskId;
 pub use name::Name;
 pub use node::{NodeSpec, Offer};
-pub use outcome::{Attempt, AttemptEnd, Counts, Explanation, Panic, Returned, TaskState};
+pub use outcome::{
+    Attempt, AttemptEnd, Counts, Explanation, Fraction, Panic, ProgressReport, Returned, RunState,
+    TaskCounters, TaskState,
+};
 pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
-    Backoff, FailurePolicy, MaxRetries, Permanent, RetryIf, TaskOrder, TaskSettings,
+    Backoff, FailurePolicy, MaxRetries, Permanent, Placement, RetryIf, TaskOrder, TaskSettings,
 };
 
-#[cfg(feature = "command")]
-pub(crate) use command::Workplace;
 #[cfg(all(feature = "command", target_os = "linux"))]
 pub(crate) use command::{CommandRules, Content, Keeper, Kept, ResourceFile, Stdin, leaves};
+#[cfg(feature = "command")]
+pub(crate) use command::{LiveStream, Workplace};
+pub(crate) use exit::Exit;
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};
 pub(crate) use outcome::TimeLimitOver;

@@ -40,6 +40,23 @@ impl TaskState {
     }
 }
 
+/// How a run stands: see [`Run::run_state`](crate::Run::run_state). (Azure Batch: the state of a job.)
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunState {
+    /// Its tasks run as they become ready.
+    Active,
+    /// Is disabled, and some of its tasks have not stopped yet.
+    Disabling,
+    /// Is disabled, and nothing of it runs.
+    Disabled,
+    /// Was ended before its time; every task has ended, and some body has not returned yet.
+    Terminating,
+    /// Every task has ended.
+    Completed,
+}
+
 /// Why a task is not running, in words for people: see [`Run::explain`](crate::Run::explain).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Explanation(String);
@@ -84,6 +101,8 @@ pub struct Counts {
     pub skipped: u64,
     /// Cancelled.
     pub cancelled: u64,
+    /// The run is disabled: what has not ended is not started until it is [enabled](crate::Run::enable).
+    pub disabled: bool,
 }
 
 impl Counts {
@@ -92,10 +111,44 @@ impl Counts {
         self.succeeded + self.failed + self.skipped + self.cancelled
     }
 
+    /// Counts tasks that stand so.
+    pub(crate) fn add(&mut self, state: TaskState, tasks: u64) {
+        self.total += tasks;
+        match state {
+            TaskState::Succeeded => self.succeeded += tasks,
+            TaskState::Failed => self.failed += tasks,
+            TaskState::Skipped => self.skipped += tasks,
+            TaskState::Cancelled => self.cancelled += tasks,
+            TaskState::Waiting | TaskState::Ready | TaskState::Running => (),
+        }
+    }
+
+    /// Counts what others count, each task so many times.
+    pub(crate) fn add_all(&mut self, others: &Counts, each: u64) {
+        self.total += others.total * each;
+        self.succeeded += others.succeeded * each;
+        self.failed += others.failed * each;
+        self.skipped += others.skipped * each;
+        self.cancelled += others.cancelled * each;
+    }
+
     /// Tasks that have not ended: waiting, ready or running.
     pub fn unfinished(&self) -> u64 {
         self.total - self.ended()
     }
+}
+
+/// How often a task was run again, and why: see [`Run::counters`](crate::Run::counters).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TaskCounters {
+    /// Since it failed. Limited by [`TaskSettings::max_retries`](crate::TaskSettings::max_retries).
+    pub retries: u32,
+    /// Since its node was taken away from it in an orderly way: by a resize, a node that left, or when the run was
+    /// disabled. Not limited.
+    pub requeues: u32,
+    /// Since its node was lost. Limited by [`TaskSettings::max_recoveries`](crate::TaskSettings::max_recoveries).
+    pub recoveries: u32,
 }
 
 /// One attempt of a task that has ended, of those that are on record: see [`Run::attempts`](crate::Run::attempts).
@@ -120,19 +173,57 @@ pub enum AttemptEnd {
     Succeeded,
     /// With an error, a panic, or past its time limit.
     Failed(Error),
+    /// It was stopped, or no longer counted: its task was cancelled.
+    Cancelled,
     /// Without an outcome of its own.
     Returned(Returned),
 }
 
+/// How far a body says it is: see [`Context::report_progress`](crate::Context::report_progress).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProgressReport {
+    /// How much is done, from 0 to 1.
+    pub fraction: f64,
+    /// What the body has to say.
+    pub message: String,
+}
+
+/// How much of something is done, from 0 to 1.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Fraction(pub(crate) f64);
+
+impl From<f64> for Fraction {
+    /// What is out of range counts as its nearer end, and what is no number as nothing.
+    fn from(fraction: f64) -> Self {
+        match fraction.is_nan() {
+            true => Fraction(0.0),
+            false => Fraction(fraction.clamp(0.0, 1.0)),
+        }
+    }
+}
+
+impl From<(u64, u64)> for Fraction {
+    /// So many of a total. Of nothing, everything is done.
+    fn from((done, total): (u64, u64)) -> Self {
+        match total {
+            0 => Fraction(1.0),
+            _ => Fraction::from(done as f64 / total as f64),
+        }
+    }
+}
+
 /// Why an attempt came back without an outcome.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Returned {
     /// Its body was never called: it may be begun again as it was.
     NotBegun,
-    /// The executor took the node away. The next attempt starts elsewhere; nobody is to blame.
+    /// The node was taken away, or the run was disabled: a requeue. Nobody is to blame.
     TakenAway,
-    /// The node, process or worker was lost with it. After five such losses the task counts as their cause.
+    /// The node, process or worker was lost with it. After too many such losses the task counts as their cause: see
+    /// [`TaskSettings::max_recoveries`](crate::TaskSettings::max_recoveries).
     NodeLost,
 }
 

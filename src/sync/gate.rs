@@ -16,6 +16,13 @@ use crossbeam_utils::CachePadded;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Signal(u32);
 
+impl Signal {
+    /// Whether another was raised after this one. The number wraps.
+    pub(crate) fn precedes(self, other: Signal) -> bool {
+        other.0.wrapping_sub(self.0).cast_signed() > 0
+    }
+}
+
 /// A lane's side of the gate.
 #[derive(Debug, Default)]
 pub(crate) struct Turnstile {

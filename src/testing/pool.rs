@@ -32,8 +32,9 @@ const SLOTS: u32 = 4;
 ///
 /// See the [module](super) for an example.
 pub struct TestPool {
-    stage: Arc<Stage>,
+    /// Dropped first: the stage carries out what closing it takes.
     pool: Pool,
+    stage: Arc<Stage>,
 }
 
 impl TestPool {
@@ -114,13 +115,6 @@ impl Deref for TestPool {
 
     fn deref(&self) -> &Pool {
         &self.pool
-    }
-}
-
-impl Drop for TestPool {
-    /// While the stage is there to carry it out.
-    fn drop(&mut self) {
-        self.pool.close(crate::pool::Close::Cancel, Duration::ZERO);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Context;
 use super::context::Locals;
 use super::values::Values;
-use crate::model::{JobTag, Panic, TaskId};
+use crate::model::{JobTag, Panic, ProgressReport, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Gate, Signal, Turnstile};
 use std::any::Any;
@@ -17,6 +17,7 @@ pub struct Call<'a> {
     /// The node's id, or the id of the array's first element.
     pub(crate) first: &'a AtomicU32,
     pub(crate) attempt: u32,
+    pub(crate) instance: Instance,
     /// The GPUs that the attempt holds, if it holds any.
     pub(crate) gpus: Option<&'a Arc<[u32]>>,
     pub(crate) lane: Option<LanePass<'a>>,
@@ -31,6 +32,18 @@ pub struct Call<'a> {
     pub(crate) end: &'a Cell<u32>,
 }
 
+/// Which of the instances of a task that run at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Instance {
+    pub(crate) index: u32,
+    pub(crate) of: u32,
+}
+
+impl Instance {
+    /// Of a task that has one.
+    pub(crate) const ONLY: Instance = Instance { index: 0, of: 1 };
+}
+
 /// A lane's way through the gate of the run it works on.
 pub(crate) struct LanePass<'a> {
     pub(crate) gate: &'a Gate,
@@ -38,16 +51,24 @@ pub(crate) struct LanePass<'a> {
     pub(crate) seen: Cell<Signal>,
     /// The engine wants the lane to give back what it has not begun.
     pub(crate) recalled: Cell<bool>,
+    /// Somebody hears of what the lane does.
+    pub(crate) observed: bool,
 }
 
 impl<'a> LanePass<'a> {
     /// `seen` was learnt under the engine's lock, with the work that the lane was given.
-    pub(crate) fn new(gate: &'a Gate, turnstile: &'a Turnstile, seen: Signal) -> Self {
+    pub(crate) fn new(
+        gate: &'a Gate,
+        turnstile: &'a Turnstile,
+        seen: Signal,
+        observed: bool,
+    ) -> Self {
         LanePass {
             gate,
             turnstile,
             seen: Cell::new(seen),
             recalled: Cell::new(false),
+            observed,
         }
     }
 }
@@ -65,11 +86,15 @@ pub(crate) trait Host: Send + Sync {
     /// still current.
     fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool;
 
-    /// For an attempt that is leased, not on a lane: runs `put` if the attempt is current.
-    fn commit(&self, task: TaskId, attempt: u32, put: &mut dyn FnMut()) -> bool;
+    /// For an attempt that is leased, not on a lane: says whether it is current; runs `put` then, for the instance whose
+    /// output is the task's.
+    fn commit(&self, task: TaskId, attempt: (u32, u32), put: &mut dyn FnMut()) -> bool;
 
     /// Whether the outcome will be thrown away: of the attempt that was leased, or of a lane's.
     fn is_cancelled(&self, task: TaskId, leased: Option<u32>) -> bool;
+
+    /// A body says how far it is.
+    fn report_progress(&self, task: TaskId, attempt: u32, report: ProgressReport);
 
     /// The job's name.
     fn job_name(&self) -> &str;
@@ -136,7 +161,10 @@ impl Call<'_> {
                 }
                 inside
             }
-            None => commit(self.host, self.task(), self.attempt, value, put),
+            None => {
+                let attempt = (self.attempt, self.instance.index);
+                commit(self.host, self.task(), attempt, value, put)
+            }
         }
     }
 
@@ -161,6 +189,7 @@ impl Call<'_> {
             self.task(),
             self.index(),
             self.attempt,
+            self.instance,
             self.lane.is_none(),
             self.gpus.cloned(),
         )
@@ -171,7 +200,7 @@ impl Call<'_> {
 pub(crate) fn commit<T>(
     host: &Arc<dyn Host>,
     task: TaskId,
-    attempt: u32,
+    attempt: (u32, u32),
     value: T,
     put: impl FnOnce(T) -> Option<T>,
 ) -> bool {
@@ -181,6 +210,8 @@ pub(crate) fn commit<T>(
             replaced = put(value);
         }
     });
+    // What another instance has put out, or one that no longer counts, is dropped as well.
+    Panic::ignore(|| drop(once));
     Panic::ignore(|| drop(replaced));
     stored
 }

@@ -4,10 +4,36 @@ use super::Context;
 use super::body::{Body, Flow, Plain, WithContext};
 use super::call::Call;
 use super::inputs::Ref;
-use crate::model::{BoxError, Command, CommandOutput};
+use crate::model::{BoxError, Command, CommandOutput, LiveStream, TaskId};
+use crate::sync::lock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 /// What became of a command.
 pub(crate) type Launched = Result<CommandOutput, BoxError>;
+
+/// What the running commands of one run have written so far.
+#[derive(Default)]
+pub(crate) struct Live(Mutex<HashMap<TaskId, LiveStreams>>);
+
+/// The standard output and error of a command.
+pub(crate) type LiveStreams = [Arc<LiveStream>; 2];
+
+impl Live {
+    pub(crate) fn get(&self, task: TaskId) -> Option<LiveStreams> {
+        lock(&self.0).get(&task).cloned()
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn begin(&self, task: TaskId, streams: LiveStreams) {
+        lock(&self.0).insert(task, streams);
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn end(&self, task: TaskId) {
+        lock(&self.0).remove(&task);
+    }
+}
 
 impl Call<'_> {
     fn launch(&self, command: &Command) -> Launched {

@@ -24,9 +24,9 @@ pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 
-pub(crate) use call::{Call, Host, LanePass, Launcher, Storage};
+pub(crate) use call::{Call, Host, Instance, LanePass, Launcher, Storage};
 #[cfg(feature = "command")]
-pub(crate) use command::Launched;
+pub(crate) use command::{Launched, Live, LiveStreams};
 pub(crate) use context::Locals;
 pub(crate) use inputs::{Places, Prepend, Ref, Upstream};
 pub(crate) use output::Stored;

@@ -56,8 +56,12 @@ pub(crate) struct Kind {
     pub(crate) asynchronous: bool,
     pub(crate) command: bool,
     pub(crate) function: Option<&'static dyn AnyFunction>,
+    /// It has inputs: outputs of other tasks.
+    pub(crate) reads: bool,
     /// Lanes leave it to the policy.
     pub(crate) queued: bool,
+    /// It is an array.
+    pub(crate) elements: bool,
 }
 
 /// Where outputs go, and how many want them.
@@ -189,7 +193,7 @@ where
 {
     #[inline]
     fn call(&self, call: &Call<'_>) -> Step {
-        // SAFETY: the engine calls a task when everything it depends on has succeeded.
+        // SAFETY: the engine calls a task when everything it reads has succeeded.
         let args = unsafe { self.places.get(call.values, 0) };
         match self.body.start(call, args) {
             Flow::Now(value) => {
@@ -231,7 +235,7 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<P::Args, B, M>(&self.body)
+        kind::<P, P::Args, B, M>(&self.body)
     }
 }
 
@@ -331,7 +335,7 @@ where
     fn call(&self, call: &Call<'_>) -> Step {
         while let Some(index) = call.element() {
             let at = index as usize;
-            // SAFETY: the engine calls an element when everything it depends on has succeeded.
+            // SAFETY: the engine calls an element when everything it reads has succeeded.
             let args = unsafe { self.source.get(&self.places, call.values, &at) };
             match self.body.start(call, args) {
                 Flow::Now(value) => {
@@ -381,7 +385,10 @@ where
     }
 
     fn kind(&self) -> Kind {
-        kind::<A, B, M>(&self.body)
+        Kind {
+            elements: true,
+            ..kind::<P, A, B, M>(&self.body)
+        }
     }
 }
 
@@ -430,12 +437,15 @@ impl Unit for Queued {
     }
 }
 
-fn kind<A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
+/// Of places, only those of no inputs take no room.
+fn kind<P: Places, A: Args, B: Body<A, M>, M>(body: &B) -> Kind {
     Kind {
         asynchronous: B::ASYNCHRONOUS,
         command: B::COMMAND,
         function: body.function(),
+        reads: size_of::<P>() > 0,
         queued: false,
+        elements: false,
     }
 }
 
@@ -448,7 +458,8 @@ fn later<T: Send + Sync + 'static>(
     index: u32,
     len: u32,
 ) -> Later {
-    let (host, task, attempt) = (call.host.clone(), call.task(), call.attempt);
+    let (host, task) = (call.host.clone(), call.task());
+    let attempt = (call.attempt, call.instance.index);
     let storage = host.clone().storage_of(task);
     Box::pin(async move {
         let value = future.await?;

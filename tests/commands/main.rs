@@ -9,6 +9,9 @@
 
 mod basics;
 mod ending;
+mod launching;
+mod output;
+mod surroundings;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 mod yard;

@@ -132,3 +132,38 @@ pub(crate) fn failure(error: &Error) -> &CommandFailure {
     let failure = error.cause::<CommandFailure>();
     failure.unwrap_or_else(|| panic!("no failure of a command: {error}"))
 }
+
+/// Runs the test of this name in a process of its own, whose limits and descriptors no other test shares. Returns only
+/// there; elsewhere the test has passed, or fails, with the process.
+///
+/// `before` are words to be put before the program's.
+pub(crate) fn alone(test: &str, before: &[&str], body: impl FnOnce() + Send + 'static) {
+    if std::env::var_os("BATCHYARD_ALONE").is_some_and(|alone| alone == test) {
+        return crate::watchdog::within_30s(body);
+    }
+    let exe = std::env::current_exe().expect("there is one");
+    let exe = exe.to_str().expect("UTF-8");
+    let words: Vec<&str> = before
+        .iter()
+        .copied()
+        .chain([exe, "--exact", test, "--nocapture"])
+        .collect();
+    let output = std::process::Command::new(words[0])
+        .args(&words[1..])
+        .env("BATCHYARD_ALONE", test)
+        .output()
+        .expect("can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}
+
+/// How many descriptors this process has open.
+pub(crate) fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd")
+        .expect("there is /proc")
+        .count()
+}

@@ -36,14 +36,14 @@ impl Executor for Hands {
 }
 
 /// A pool whose executor the test is.
-struct Stage {
-    pool: Pool,
-    feed: Feed,
+pub(crate) struct Stage {
+    pub(crate) pool: Pool,
+    pub(crate) feed: Feed,
     orders: mpsc::Receiver<Order>,
 }
 
 impl Stage {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let ((send_feed, feed), (send_order, orders)) = (mpsc::channel(), mpsc::channel());
         let pool = Pool::new(Hands {
             feed: send_feed,
@@ -54,7 +54,7 @@ impl Stage {
     }
 
     /// A run of an array of so many tasks.
-    fn array(&self, len: u64) -> (Run, Array<u64>) {
+    pub(crate) fn array(&self, len: u64) -> (Run, Array<u64>) {
         let mut job = Job::new("job");
         let array = job.map("array", 0..len, |n: &u64| *n);
         (self.pool.submit(job).unwrap(), array)
@@ -62,7 +62,7 @@ impl Stage {
 }
 
 /// The indices of what is left in a grant, each run to its end.
-fn finish(mut grant: Grant) -> Vec<u32> {
+pub(crate) fn finish(mut grant: Grant) -> Vec<u32> {
     let mut done = Vec::new();
     while let Some(lease) = grant.begin() {
         done.push(lease.task_id().number());

@@ -1,5 +1,6 @@
 //! Every executor passes the conformance suite, and the feed keeps what it promises them.
 
+mod counters;
 mod feed;
 #[allow(dead_code, reason = "its `main` is the example's")]
 #[path = "../../examples/own_executor.rs"]

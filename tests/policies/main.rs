@@ -7,7 +7,11 @@
 )]
 
 mod explain;
+mod gangs;
+#[cfg(feature = "testing")]
+mod model;
 mod order;
+mod placement;
 mod resources;
 mod retries;
 mod time;

@@ -287,3 +287,26 @@ fn a_limit_counts_bodies_that_are_past_their_time_limit() {
         assert_eq!(gauge.most(), 1);
     });
 }
+
+#[test]
+fn a_more_urgent_job_that_comes_in_the_middle_of_many_sources_costs_no_dependent() {
+    within_30s(|| {
+        let pool = Arc::new(pool(1));
+        let mut job = Job::new("many sources");
+        let urgent = Arc::downgrade(&pool);
+        for number in 0..64 {
+            let urgent = urgent.clone();
+            let source = job.task((), (), move || {
+                if number % 16 == 10 {
+                    let mut job = Job::new("urgent");
+                    job.priority(1);
+                    job.task((), (), || ());
+                    urgent.upgrade().unwrap().submit(job).unwrap();
+                }
+            });
+            job.task((), &source, |(): &()| ());
+        }
+        let counts = pool.submit(job).unwrap().wait().unwrap();
+        assert_eq!(counts.succeeded, 128);
+    });
+}

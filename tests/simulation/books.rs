@@ -75,6 +75,11 @@ impl Book {
         self.node(node).asks.unwrap_or(Asks::ONE_SLOT)
     }
 
+    /// Whether the pool starts a node's tasks itself, and not the workers of a grant.
+    pub(crate) fn is_queued(&self, node: usize) -> bool {
+        self.plan.is_ordered() || self.node(node).has_limits()
+    }
+
     pub(crate) fn urgency(&self, node: usize) -> Urgency {
         (self.plan.priority, self.node(node).priority)
     }

@@ -63,6 +63,14 @@ impl Plan {
         }
     }
 
+    /// Whether it matters for every task when the others run.
+    pub(crate) fn is_ordered(&self) -> bool {
+        let is_ordered = |node: &Node| node.priority != 0 || node.asks.is_some();
+        self.max_parallel.is_some()
+            || self.order != TaskOrder::Ready
+            || self.nodes.iter().any(is_ordered)
+    }
+
     /// The job, and the ids of its tasks by node and index.
     pub(crate) fn job(&self, name: &str) -> (Job, Vec<Vec<TaskId>>) {
         let mut job = Job::new(name);
@@ -154,6 +162,11 @@ impl Node {
             node.asks = dice.bool().then(|| Asks::random(dice));
         }
         node
+    }
+
+    pub(crate) fn has_limits(&self) -> bool {
+        let times = [self.time_limit, self.start_after, self.deadline];
+        times.iter().any(Option::is_some) || self.max_parallel.is_some()
     }
 
     fn settings(&self) -> TaskSettings {

@@ -48,8 +48,8 @@ pub(crate) struct FakeNode {
 pub(crate) struct Worker {
     pub(crate) grant: Option<Grant>,
     pub(crate) held: Option<Held>,
-    /// The job, once something of it was begun.
-    pub(crate) job: Option<usize>,
+    /// What was begun last: it holds its share until the grant is dropped.
+    pub(crate) last: Option<Name>,
 }
 
 /// An attempt under way.
@@ -170,6 +170,14 @@ impl<'a> World<'a> {
         &self.books[name.job]
     }
 
+    /// What the pool says of a task.
+    pub(crate) fn explain(&self, name: Name) -> String {
+        let book = self.book(name);
+        let task = book.ids[name.node][name.index];
+        let words = book.run.explain(task).expect("a task of its");
+        words.to_string()
+    }
+
     pub(crate) fn asks(&self, name: Name) -> Asks {
         self.book(name).asks(name.node)
     }
@@ -181,24 +189,36 @@ impl<'a> World<'a> {
     /// Whether some grant may have tasks of a job in it, which nobody can see.
     pub(crate) fn is_hidden(&self, job: usize) -> bool {
         let mut grants = self.workers().filter(|worker| worker.grant.is_some());
-        grants.any(|worker| worker.job.is_none_or(|own| own == job))
+        grants.any(|worker| match worker.last {
+            // What the pool starts itself comes one by one.
+            Some(last) => last.job == job && !self.books[job].is_queued(last.node),
+            None => true,
+        })
     }
 
-    /// What is free on a node. What a grant has not begun counts as one slot.
+    /// Whether a task has lost its node so often that it is to run alone.
+    pub(crate) fn is_suspect(&self, name: Name) -> bool {
+        self.book(name).tasks[name.node][name.index].losses >= 2
+    }
+
+    /// What is free on a node: nothing, while a suspect is there. What a grant has not begun counts as one slot.
     pub(crate) fn free(&self, node: &FakeNode) -> Asks {
-        let held = node.workers.iter().map(|worker| match &worker.held {
-            Some(held) => self.asks(held.name),
-            None if worker.grant.is_some() => Asks::ONE_SLOT,
-            None => Asks::default(),
-        });
-        held.fold(node.has, Asks::without)
+        let workers = node.workers.iter();
+        let working = workers.filter(|worker| worker.holds_something());
+        let mut last = working.clone().filter_map(|worker| worker.last);
+        if last.any(|last| self.is_suspect(last)) {
+            return Asks::default();
+        }
+        let asks = |worker: &Worker| worker.last.map_or(Asks::ONE_SLOT, |last| self.asks(last));
+        working.map(asks).fold(node.has, Asks::without)
     }
 
     /// How many attempts of a job, or of one of its nodes, hold something.
     pub(crate) fn running(&self, job: usize, node: Option<usize>) -> u32 {
-        let counts =
-            |held: &&Held| held.name.job == job && node.is_none_or(|node| node == held.name.node);
-        self.held().filter(counts).count() as u32
+        let is_of = |name: &Name| name.job == job && node.is_none_or(|node| node == name.node);
+        let working = self.workers().filter(|worker| worker.holds_something());
+        let names = working.filter_map(|worker| worker.last);
+        names.filter(is_of).count() as u32
     }
 
     /// Tasks that could start now, were there room: nothing that is said of them keeps them. Of those in grants nothing
@@ -229,6 +249,12 @@ impl<'a> World<'a> {
             }
         }
         found
+    }
+}
+
+impl Worker {
+    fn holds_something(&self) -> bool {
+        self.grant.is_some() || self.held.is_some()
     }
 }
 

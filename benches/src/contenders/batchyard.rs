@@ -24,6 +24,7 @@ impl Contender for Batchyard {
         match plan.shape {
             Shape::Array => Ok(run(&pool, || array(plan.tasks))),
             Shape::ArrayEach => Ok(run(&pool, || array_each(plan.tasks / 2))),
+            Shape::Observed(_) => Ok(observed(&pool, &plan.graph()?)),
             Shape::Typed(_) => typed(&pool, &plan.graph()?),
             Shape::Plain(_) => {
                 let graph = plan.graph()?;
@@ -45,6 +46,14 @@ pub fn pool() -> Pool {
 /// Builds a job and runs it once.
 fn run(pool: &Pool, job: impl FnOnce() -> Job) -> Sample {
     Sample::take(|| freeze(job()), |job| finished(pool.submit(&*job)))
+}
+
+/// The tasks of a plain job, with a reader of all that happens on a thread of its own.
+fn observed(pool: &Pool, graph: &Graph) -> Sample {
+    let events = pool.events();
+    // It ends with the pool.
+    std::thread::spawn(move || std::hint::black_box(events.blocking().count()));
+    run(pool, || plain(graph, body::empty))
 }
 
 /// A job that can be run.

@@ -44,7 +44,9 @@ impl Plan {
     /// The edges, for shapes that have any.
     pub fn graph(&self) -> Result<Graph, Missing> {
         match self.shape {
-            Shape::Plain(edges) | Shape::Typed(edges) => Ok(Graph::new(edges, self.tasks)),
+            Shape::Plain(edges) | Shape::Typed(edges) | Shape::Observed(edges) => {
+                Ok(Graph::new(edges, self.tasks))
+            }
             Shape::Array | Shape::ArrayEach => Err(Missing("it has no task arrays".into())),
         }
     }

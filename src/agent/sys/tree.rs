@@ -14,6 +14,7 @@ use std::fmt;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The environment variable that holds the leash.
@@ -33,6 +34,8 @@ pub(in crate::agent) struct Leash {
 pub(in crate::agent) struct Tree {
     leader: Pid,
     leash: CString,
+    /// The pipes that it writes to, as the system names them.
+    pipes: Vec<PathBuf>,
 }
 
 /// A descendant that has not ended.
@@ -72,14 +75,32 @@ impl Leash {
 }
 
 impl Tree {
-    pub(in crate::agent) fn new(leader: Pid, leash: CString) -> Self {
-        Tree { leader, leash }
+    /// `pipes` are the ends that are read of those that the child writes to.
+    pub(in crate::agent) fn new(leader: Pid, leash: CString, pipes: &[OwnedFd]) -> Self {
+        let name = |pipe: &OwnedFd| rustix::fs::fstat(pipe).map(|stat| stat.st_ino);
+        let names = pipes.iter().filter_map(|pipe| name(pipe).ok());
+        Tree {
+            leader,
+            leash,
+            pipes: names
+                .map(|inode| format!("pipe:[{inode}]").into())
+                .collect(),
+        }
     }
 
     /// The descendants that have not ended, without the child itself, which must not have been reaped.
     pub(in crate::agent) fn descendants(&self) -> Vec<Process> {
         let candidates = later_than(self.leader).unwrap_or_else(all);
-        candidates.filter_map(|pid| self.descendant(pid)).collect()
+        let is_ours = |pid, stat: &Stat| self.is_group(stat.group) || self.is_leashed(pid);
+        candidates
+            .filter_map(|pid| self.process(pid, is_ours))
+            .collect()
+    }
+
+    /// Those that hold a pipe which the child wrote to: descendants that have thrown their environment away, too.
+    pub(in crate::agent) fn holders(&self) -> Vec<Process> {
+        let holds = |pid, _: &Stat| self.writes(pid).unwrap_or(false);
+        all().filter_map(|pid| self.process(pid, holds)).collect()
     }
 
     /// How many bytes of memory the child and its descendants have resident.
@@ -89,23 +110,37 @@ impl Tree {
         pids.chain([self.leader]).map(resident).sum()
     }
 
-    /// The process is held before it is looked at: if it ends, nobody gets its id meanwhile unnoticed.
-    fn descendant(&self, pid: Pid) -> Option<Process> {
-        if pid == self.leader {
-            return None;
-        }
-        let stat = Stat::of(pid)?;
-        if matches!(stat.state, 'Z' | 'X') || !(self.is_group(stat.group) || self.is_leashed(pid)) {
+    /// The process of this id, if it is ours. It is looked at again when it is held: its id may be another's by then.
+    fn process(&self, pid: Pid, is_ours: impl Fn(Pid, &Stat) -> bool) -> Option<Process> {
+        let look = || {
+            let stat = Stat::of(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'))?;
+            is_ours(pid, &stat).then_some(stat)
+        };
+        if pid == self.leader || look().is_none() {
             return None;
         }
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        let same = Stat::of(pid)?;
-        (self.is_group(same.group) || self.is_leashed(pid)).then_some(Process {
+        look().map(|stat| Process {
             pid,
-            name: same.name,
-            group: same.group,
+            name: stat.name,
+            group: stat.group,
             pidfd,
         })
+    }
+
+    /// Whether a process could write to one of the pipes. (Copies of the ends that we read are in children of the
+    /// application that it has not started yet.)
+    fn writes(&self, pid: Pid) -> Option<bool> {
+        let is_ours =
+            |fd: &fs::DirEntry| fs::read_link(fd.path()).is_ok_and(|to| self.pipes.contains(&to));
+        let is_written = |fd: fs::DirEntry| {
+            let info = format!("/proc/{pid}/fdinfo/{}", fd.file_name().display());
+            let info = fs::read_to_string(info).ok()?;
+            let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+            Some(flags.trim().ends_with('1'))
+        };
+        let fds = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+        Some(fds.filter(is_ours).any(|fd| is_written(fd) == Some(true)))
     }
 
     /// Whether the process is in the child's group, as far as is known.

@@ -28,6 +28,14 @@ impl Bits {
         word.is_some_and(|word| word.load(Ordering::Acquire) >> (index % WIDTH) & 1 == 1)
     }
 
+    /// How many are set.
+    pub(crate) fn count(&self) -> u64 {
+        let words = self.0.iter();
+        words
+            .map(|word| u64::from(word.load(Ordering::Acquire).count_ones()))
+            .sum()
+    }
+
     /// Sets a range: one atomic operation for each 64 elements.
     pub(crate) fn set(&self, range: Range<u32>) {
         let mut at = range.start;

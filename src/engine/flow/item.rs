@@ -1,6 +1,7 @@
 //! Ready work as it lies in a deque: one task, or a range that can be cut in two.
 
 use crate::model::{ELEMENT, TaskId};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Set in the start of a range of sources. Numbers of tasks and elements stay below it.
@@ -79,6 +80,36 @@ impl Item {
         }
     }
 
+    /// What is left of it without these tasks. `sources` are those of its segment, ascending, whose first node is called
+    /// `base`.
+    pub(crate) fn without(self, base: u32, sources: &[u32], tasks: &BTreeSet<TaskId>) -> Vec<Item> {
+        let cut = |range: Range<u32>, at: Vec<u32>, item: fn(Range<u32>) -> Item| {
+            let starts = std::iter::once(range.start).chain(at.iter().map(|&at| at + 1));
+            let ends = at.iter().copied().chain([range.end]);
+            let pieces = starts.zip(ends).filter(|(start, end)| start < end);
+            pieces.map(|(start, end)| item(start..end)).collect()
+        };
+        match self.ready() {
+            Ready::Node(node) if tasks.contains(&TaskId(node)) => Vec::new(),
+            Ready::Node(_) => vec![self],
+            Ready::Elements(range) => {
+                let among = tasks.range(TaskId(range.start | ELEMENT)..TaskId(range.end | ELEMENT));
+                let numbers = among.map(|task| task.number()).collect();
+                cut(range, numbers, Item::elements)
+            }
+            Ready::Sources(range) => {
+                let nodes = tasks.iter().filter(|task| !task.is_element());
+                let nodes = nodes.filter_map(|task| task.0.checked_sub(base));
+                let positions = nodes.filter_map(|node| sources.binary_search(&node).ok());
+                let positions = positions
+                    .map(|at| base + at as u32)
+                    .filter(|at| range.contains(at));
+                let positions = positions.collect();
+                cut(range, positions, Item::sources)
+            }
+        }
+    }
+
     /// Cuts off what is after the first `len`.
     pub(crate) fn split_off(&mut self, len: u32) -> Option<Item> {
         if matches!(self.ready(), Ready::Node(_)) || self.len() <= len {
@@ -113,5 +144,23 @@ mod tests {
         assert_eq!(range, Item::elements(10..14));
         assert_eq!(range.split_off(4), None);
         assert_eq!(Item::node(1).split_off(0), None);
+    }
+
+    #[test]
+    fn tasks_are_cut_out_of_what_is_ready() {
+        let tasks = [3, 5, 5 | ELEMENT, 9 | ELEMENT, 12 | ELEMENT].map(TaskId);
+        let (sources, tasks) = ([0, 3, 4, 5], BTreeSet::from(tasks));
+        let rest = |item: Item| item.without(0, &sources, &tasks);
+        assert_eq!(rest(Item::node(3)), []);
+        assert_eq!(rest(Item::node(4)), [Item::node(4)]);
+        assert_eq!(
+            rest(Item::elements(5..12)),
+            [Item::elements(6..9), Item::elements(10..12)]
+        );
+        assert_eq!(
+            rest(Item::sources(0..4)),
+            [Item::sources(0..1), Item::sources(2..3)]
+        );
+        assert_eq!(rest(Item::sources(1..2)), []);
     }
 }

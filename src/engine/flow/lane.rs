@@ -5,11 +5,12 @@
 //! except when the run's signal changed or something did not succeed.
 
 use super::shift::Shift;
+use super::witness::{Nobody, Witness};
 use super::{Flow, Item, Segment, SegmentRef, Settled, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Bell, Signal, Turnstile};
-use crate::work::{Call, Host, LanePass};
+use crate::work::{Call, Host, Instance, LanePass};
 use crossbeam_deque::{Stealer, Worker};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -32,6 +33,12 @@ pub(crate) trait Supervisor {
     fn finished(&self);
     /// Ready work that the lane will not begin.
     fn give_back(&self, items: Vec<Item>);
+    /// Whether somebody listens.
+    fn is_observed(&self) -> bool;
+    /// Tells whoever listens of tasks, by id, that have succeeded. May be called inside the gate.
+    fn note_succeeded(&self, tasks: Range<u32>);
+    /// As [`note_succeeded`](Self::note_succeeded), of tasks that are ready.
+    fn note_ready(&self, tasks: Range<u32>, by: Option<TaskId>);
 }
 
 /// A lane, as its own thread sees it. Made once a thread and used for run after run.
@@ -59,6 +66,9 @@ pub(crate) struct LaneShared {
     pub(super) progress: CachePadded<Progress>,
 }
 
+/// No job has as many elements.
+const NO_TASK: u32 = u32::MAX;
+
 /// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
 /// gate closed, and by the curious at any time.
 #[derive(Default)]
@@ -81,6 +91,17 @@ impl Progress {
     pub(super) fn count(&self, succeeded: u32) {
         let before = self.unreported.load(Ordering::Relaxed);
         self.unreported.store(before + succeeded, Ordering::Relaxed);
+    }
+
+    /// The elements of the piece that have succeeded and are not settled.
+    pub(super) fn unsettled(&self) -> Range<u32> {
+        self.settled.load(Ordering::Relaxed)..self.cursor.load(Ordering::Relaxed)
+    }
+
+    /// Points at no task.
+    fn forget_task(&self) {
+        self.first.store(NO_TASK, Ordering::Relaxed);
+        self.cursor.store(0, Ordering::Relaxed);
     }
 
     /// Goes on with this element, as if nothing of the piece before it were left to settle.
@@ -121,11 +142,12 @@ impl Lane {
         host: &Arc<dyn Host>,
         engine: &dyn Supervisor,
         bell: &Bell,
-        seen: Signal,
-        items: impl IntoIterator<Item = Item>,
+        (items, seen): (impl IntoIterator<Item = Item>, Signal),
+        witness: Option<impl Witness>,
     ) {
-        // What was quick in the run before says nothing about this one.
+        // What was quick in the run before says nothing about this one, and what was run last is no task of this one.
         self.grain.set(1);
+        self.shared.progress.forget_task();
         flow.join(&self.shared);
         for item in items {
             // One of them keeps this lane busy; the others may be for whoever sleeps.
@@ -134,28 +156,45 @@ impl Lane {
             }
             self.deque.push(item);
         }
-        let (mut seen, mut next) = (seen, None);
+        match witness {
+            None => self.work_through(flow, host, engine, bell, seen, &Nobody),
+            Some(witness) => self.work_through(flow, host, engine, bell, seen, &witness),
+        }
+        flow.leave(&self.shared);
+    }
+
+    /// Until there is nothing: one segment after another.
+    fn work_through(
+        &self,
+        flow: &Flow,
+        host: &Arc<dyn Host>,
+        engine: &dyn Supervisor,
+        bell: &Bell,
+        mut seen: Signal,
+        witness: &impl Witness,
+    ) {
         let mut segment = SegmentRef::First(&flow.first);
+        let mut next = None;
         loop {
-            let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen);
+            let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen, witness.writes());
             let call = Call {
                 host,
                 values: &segment.values,
                 first: &self.shared.progress.first,
                 attempt: 1,
+                instance: Instance::ONLY,
                 gpus: None,
                 lane: Some(pass),
                 launcher: None,
                 cursor: &self.shared.progress.cursor,
                 end: &self.end,
             };
-            let shift = Shift::new(self, flow, &segment, call, engine, bell);
+            let shift = Shift::new(self, flow, &segment, call, engine, bell, witness);
             next = shift.run(next);
             let Some(item) = next else { break };
             seen = shift.seen().unwrap_or(seen);
             segment = flow.segment_of(item);
         }
-        flow.leave(&self.shared);
     }
 
     /// Puts what this thread holds, and has not begun, where other lanes find it: its body is about to wait.
@@ -213,6 +252,12 @@ impl LaneShared {
         )
     }
 
+    /// The same, if there is one: between two arrays, the lane points at no element.
+    pub(crate) fn body(&self) -> Option<TaskId> {
+        let in_array = self.progress.array.load(Ordering::Acquire) != 0;
+        Some(self.task()).filter(|task| in_array || !task.is_element())
+    }
+
     pub(crate) fn unreported(&self) -> u64 {
         u64::from(self.progress.unreported.load(Ordering::Relaxed))
     }
@@ -230,23 +275,25 @@ impl LaneShared {
 
     /// Settles the elements of an array of the segment that the lane has run: the lane inside the gate, or the engine with
     /// it closed. Returns what was settled.
-    pub(crate) fn settle(&self, segment: &Segment, sink: &mut impl Sink) -> Option<Settled> {
+    pub(crate) fn settle(
+        &self,
+        segment: &Segment,
+        sink: &mut (impl Sink + ?Sized),
+    ) -> Option<Settled> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
-        let done = self.progress.settled.load(Ordering::Relaxed)
-            ..self.progress.cursor.load(Ordering::Relaxed);
+        let done = self.progress.unsettled();
         if done.is_empty() {
             return None;
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
-        let completed = segment.elements_succeeded(array, done.clone(), sink);
-        if completed {
-            segment.array_succeeded(array, sink);
-        }
+        let part = &segment.job.arrays[array];
+        sink.elements_succeeded(part.first + done.start..part.first + done.end);
+        let ended = segment.elements_succeeded(array, done.clone(), sink);
         Some(Settled {
-            node: segment.job.base + segment.job.arrays[array].node,
+            node: segment.job.base + part.node,
             elements: done,
-            completed,
+            end: ended.then(|| segment.array_ended(array, sink)),
         })
     }
 }

@@ -15,6 +15,7 @@ mod item;
 mod lane;
 mod segment;
 mod shift;
+mod witness;
 mod word;
 
 use bits::Bits;
@@ -24,6 +25,7 @@ use word::Word;
 pub(crate) use item::{Item, Ready};
 pub(crate) use lane::{Lane, LaneShared, Supervisor};
 pub(crate) use segment::{Segment, SegmentRef};
+pub(crate) use witness::Witness;
 
 use crate::graph::{SOLE, Successors};
 use crate::job::{ArrayPart, Frozen};
@@ -54,8 +56,12 @@ pub(crate) struct Flow {
 pub(crate) struct ArrayFlow {
     /// How many elements make a piece: learnt from those that have run.
     grain: AtomicU32,
-    /// Elements that have not succeeded.
+    /// Elements that have not ended.
     left: AtomicU32,
+    /// The end of some element keeps what depends on the whole array from running.
+    blocks: AtomicBool,
+    /// What all elements read is kept for some body that may go on although its attempt is over.
+    keeps_inputs: AtomicBool,
     /// The engine ended some elements: lanes must look before they run one.
     touched: AtomicBool,
     /// Somebody waits for the array, or for an element of it.
@@ -121,7 +127,41 @@ pub(crate) struct Settled {
     /// By their indexes.
     pub(crate) elements: Range<u32>,
     /// They were the last ones.
-    pub(crate) completed: bool,
+    pub(crate) end: Option<ArrayEnd>,
+}
+
+/// How an array has ended as a whole.
+#[derive(Clone, Copy)]
+pub(crate) struct ArrayEnd {
+    pub(crate) verdict: Verdict,
+    /// What it wanted as a whole can be let go.
+    pub(crate) releases: bool,
+}
+
+/// What the end of a node means for those that depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    Succeeded,
+    /// As good as a success for those who need no value.
+    Satisfies,
+    Blocks,
+}
+
+impl Verdict {
+    /// Of an end that is no success.
+    pub(crate) fn without_success(satisfied: bool) -> Self {
+        match satisfied {
+            true => Verdict::Satisfies,
+            false => Verdict::Blocks,
+        }
+    }
+}
+
+impl Settled {
+    /// What the array wanted as a whole can be let go.
+    pub(crate) fn releases(&self) -> bool {
+        self.end.is_some_and(|end| end.releases)
+    }
 }
 
 /// What settling a node touches, each a pointer away.
@@ -133,9 +173,15 @@ pub(crate) struct Nodes<'a> {
 }
 
 impl Nodes<'_> {
+    /// Whether it is a task that lanes start.
+    fn runs_on_lanes(&self, node: u32) -> bool {
+        let kind = self.units[node as usize].kind();
+        !kind.queued && !kind.elements
+    }
+
     /// A node has succeeded: what that makes ready goes to `sink`.
     #[inline]
-    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+    pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
         for &successor in self.successors.of(node) {
             let next = successor & !SOLE;
             if successor & SOLE != 0 || self.words[next as usize].arrive() {
@@ -155,6 +201,8 @@ pub(crate) trait Sink {
     }
     /// These elements are ready, of an array that only the policy starts.
     fn queue_elements(&mut self, elements: Range<u32>);
+    /// Elements, by number, have succeeded that a lane had run.
+    fn elements_succeeded(&mut self, _elements: Range<u32>) {}
 }
 
 impl Flow {
@@ -190,7 +238,7 @@ impl Flow {
     }
 
     /// The segment of ready work.
-    pub(super) fn segment_of(&self, item: Item) -> SegmentRef<'_> {
+    pub(crate) fn segment_of(&self, item: Item) -> SegmentRef<'_> {
         let added = match &self.added {
             Some(added) if !self.first.holds(item) => added.find(item.first_task()),
             _ => None,
@@ -255,9 +303,17 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// Whether a lane is in the task's body, or was in it last.
-    pub(crate) fn is_running(&self, task: TaskId) -> bool {
-        read(&self.crew).iter().any(|lane| lane.task() == task)
+    /// The tasks whose bodies lanes are in, or were in last. While lanes go on, others may be among them.
+    pub(crate) fn at_lanes(&self) -> Vec<TaskId> {
+        read(&self.crew)
+            .iter()
+            .filter_map(|lane| lane.body())
+            .collect()
+    }
+
+    /// How many lanes work on the run.
+    pub(crate) fn lanes_at_work(&self) -> u64 {
+        read(&self.crew).len() as u64
     }
 
     /// Whether some lane has more than it is running.
@@ -268,7 +324,7 @@ impl Flow {
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
     /// Returns what that was, and whether no task is left. The caller holds the engine's lock; the gate stays shut until it
     /// gives the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut impl Sink) -> (Vec<Settled>, bool) {
+    pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<Settled>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
@@ -290,6 +346,8 @@ impl ArrayFlow {
         ArrayFlow {
             grain: AtomicU32::new(1),
             left: AtomicU32::new(part.len),
+            blocks: AtomicBool::new(false),
+            keeps_inputs: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             succeeded: Bits::new(part.len),
@@ -330,10 +388,50 @@ impl ArrayFlow {
         }
     }
 
-    /// The engine ends elements that have not ended: failed, skipped or cancelled.
+    /// How many elements have succeeded, failed, been skipped and been cancelled.
+    pub(crate) fn ended_counts(&self) -> [u64; 4] {
+        let count = |bits: &OnceLock<Bits>| bits.get().map_or(0, Bits::count);
+        let (succeeded, failed) = (self.succeeded.count(), count(&self.failed));
+        let skipped = count(&self.skipped);
+        let others = succeeded + failed + skipped;
+        let cancelled = self.ended.count().saturating_sub(others);
+        [succeeded, failed, skipped, cancelled]
+    }
+
+    pub(crate) fn succeed(&self, elements: Range<u32>) {
+        self.succeeded.set(elements.clone());
+        self.ended.set(elements);
+    }
+
+    /// So many more elements have ended, and been written down. Returns whether none is left.
+    pub(crate) fn have_ended(&self, count: u32) -> bool {
+        self.left.fetch_sub(count, Ordering::AcqRel) == count
+    }
+
+    pub(crate) fn keep_inputs(&self) {
+        self.keeps_inputs.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all elements have ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether the end of some element keeps what depends on the whole array from running.
+    pub(crate) fn blocks(&self) -> bool {
+        self.blocks.load(Ordering::Relaxed)
+    }
+
+    /// Makes that so. Returns whether it was not.
+    pub(crate) fn block(&self) -> bool {
+        !self.blocks.swap(true, Ordering::Relaxed)
+    }
+
+    /// The engine ends elements that have not ended, in whatever way.
     pub(crate) fn end(&self, elements: Range<u32>, state: TaskState) {
         let len = self.ended.capacity();
         match state {
+            TaskState::Succeeded => self.succeeded.set(elements.clone()),
             TaskState::Failed => self
                 .failed
                 .get_or_init(|| Bits::new(len))

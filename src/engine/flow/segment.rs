@@ -3,9 +3,9 @@
 //! Inside a segment nodes and arrays are counted from 0; tasks and elements have the numbers that they have in the run.
 
 use super::word::Word;
-use super::{ArrayFlow, Item, Nodes, Sink};
+use super::{ArrayEnd, ArrayFlow, Item, Nodes, Sink, Verdict};
 use crate::job::Frozen;
-use crate::model::TaskId;
+use crate::model::{TaskId, TaskState};
 use crate::sync::atomic::Ordering;
 use crate::work::Values;
 use std::collections::BTreeMap;
@@ -84,12 +84,12 @@ impl Segment {
     }
 
     /// A node has succeeded: what that makes ready goes to `sink`, by its number in the run.
-    pub(crate) fn fire(&self, node: u32, sink: &mut impl Sink) {
+    pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
         self.nodes().fire(node, &mut Numbered(self.job.base, sink));
     }
 
     /// Something that a node waits for beyond the segment has succeeded.
-    pub(crate) fn arrive(&self, node: u32, sink: &mut impl Sink) {
+    pub(crate) fn arrive(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
         if self.word(node).arrive() {
             sink.node(self.job.base + node);
         }
@@ -97,7 +97,7 @@ impl Segment {
 
     /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
     /// array is done with it, which is so for one without elements.
-    pub(crate) fn open(&self, array: usize, sink: &mut impl Sink) -> bool {
+    pub(crate) fn open(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
         part.len == 0 && self.word(part.node).is_pending()
@@ -108,7 +108,7 @@ impl Segment {
         &self,
         array: usize,
         elements: Range<u32>,
-        sink: &mut impl Sink,
+        sink: &mut (impl Sink + ?Sized),
     ) {
         let Some(conditions) = &self.arrays[array].conditions else {
             return self.elements_ready(array, elements, sink);
@@ -126,7 +126,7 @@ impl Segment {
         self.elements_ready(array, ready, sink);
     }
 
-    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut impl Sink) {
+    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut (impl Sink + ?Sized)) {
         let part = &self.job.arrays[array];
         let numbers = part.first + elements.start..part.first + elements.end;
         match numbers.is_empty() {
@@ -136,28 +136,60 @@ impl Segment {
         }
     }
 
-    /// These elements have succeeded. Returns whether the whole array now has.
+    /// These elements have succeeded. Returns whether all of the array have now ended.
     pub(crate) fn elements_succeeded(
         &self,
         array: usize,
         elements: Range<u32>,
-        sink: &mut impl Sink,
+        sink: &mut (impl Sink + ?Sized),
     ) -> bool {
         let state = &self.arrays[array];
-        let count = elements.end - elements.start;
-        state.succeeded.set(elements.clone());
-        state.ended.set(elements.clone());
+        state.succeed(elements.clone());
         for &to in &self.job.arrays[array].each_to {
             self.elements_advance(to as usize, elements.clone(), sink);
         }
-        count > 0 && state.left.fetch_sub(count, Ordering::AcqRel) == count
+        let count = elements.end - elements.start;
+        count > 0 && state.have_ended(count)
     }
 
-    /// All elements of an array have succeeded: it is a node that has.
-    pub(crate) fn array_succeeded(&self, array: usize, sink: &mut impl Sink) {
-        let node = self.job.arrays[array].node;
-        self.word(node).succeed();
-        self.fire(node, sink);
+    /// All elements of an array have ended. If all have succeeded, it is a node that has.
+    pub(crate) fn array_ended(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> ArrayEnd {
+        let (node, state) = (self.job.arrays[array].node, &self.arrays[array]);
+        let word = self.word(node);
+        // The engine ends the word before it counts the element that failed.
+        let succeeded = word.is_pending();
+        if succeeded {
+            word.succeed();
+        }
+        let verdict = self.verdict(array);
+        match verdict {
+            Verdict::Succeeded => self.fire(node, sink),
+            _ => self.pass(node, verdict == Verdict::Satisfies, sink),
+        }
+        let releases = succeeded && !state.keeps_inputs.load(Ordering::Relaxed);
+        ArrayEnd { verdict, releases }
+    }
+
+    /// What the end of an array means; or the best that it can mean, if some of its elements have not ended.
+    pub(crate) fn verdict(&self, array: usize) -> Verdict {
+        let ended = self.word(self.job.arrays[array].node).ended();
+        match ended {
+            _ if self.arrays[array].blocks() => Verdict::Blocks,
+            None | Some(TaskState::Succeeded) => Verdict::Succeeded,
+            Some(_) => Verdict::Satisfies,
+        }
+    }
+
+    /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`, by its number
+    /// in the run.
+    pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut (impl Sink + ?Sized)) {
+        let passed = self.job.loose_from(node).iter();
+        for edge in passed.filter(|edge| edge.passes(satisfied)) {
+            let sole = self.job.csr.in_degrees[edge.to as usize] == 1;
+            if sole || self.word(edge.to).arrive() {
+                sink.node(self.job.base + edge.to);
+            }
+        }
     }
 
     /// Lets go of what a task, or element, that has succeeded has read.
@@ -190,9 +222,9 @@ impl Segment {
 }
 
 /// Passes on what nodes become ready, by their numbers in the run.
-struct Numbered<'a, S>(u32, &'a mut S);
+struct Numbered<'a, S: ?Sized>(u32, &'a mut S);
 
-impl<S: Sink> Sink for Numbered<'_, S> {
+impl<S: Sink + ?Sized> Sink for Numbered<'_, S> {
     fn ready(&mut self, item: Item) {
         self.1.ready(item);
     }
@@ -203,6 +235,10 @@ impl<S: Sink> Sink for Numbered<'_, S> {
 
     fn queue_elements(&mut self, elements: Range<u32>) {
         self.1.queue_elements(elements);
+    }
+
+    fn elements_succeeded(&mut self, elements: Range<u32>) {
+        self.1.elements_succeeded(elements);
     }
 }
 

@@ -4,6 +4,7 @@
 //! are run in pieces, cut so that a piece takes about [`PIECE`], with the rest up for stealing.
 
 use super::lane::{Lane, Progress, Supervisor};
+use super::witness::{Late, Witness};
 use super::{Flow, Item, Nodes, Ready, Segment, Settled, Sink};
 use crate::model::{ELEMENT, Panic, TaskId};
 use crate::sync::atomic::Ordering;
@@ -23,7 +24,7 @@ const PIECE: Duration = Duration::from_micros(50);
 const MOST: u32 = 1 << 13;
 
 /// A lane at work on a run.
-pub(super) struct Shift<'a> {
+pub(super) struct Shift<'a, W> {
     lane: &'a Lane,
     flow: &'a Flow,
     segment: &'a Segment,
@@ -34,9 +35,10 @@ pub(super) struct Shift<'a> {
     call: Call<'a>,
     engine: &'a dyn Supervisor,
     bell: &'a Bell,
+    witness: &'a W,
 }
 
-impl<'a> Shift<'a> {
+impl<'a, W: Witness> Shift<'a, W> {
     pub(super) fn new(
         lane: &'a Lane,
         flow: &'a Flow,
@@ -44,6 +46,7 @@ impl<'a> Shift<'a> {
         call: Call<'a>,
         engine: &'a dyn Supervisor,
         bell: &'a Bell,
+        witness: &'a W,
     ) -> Self {
         lane.base.set(segment.job.base);
         Shift {
@@ -56,6 +59,7 @@ impl<'a> Shift<'a> {
             call,
             engine,
             bell,
+            witness,
         }
     }
 
@@ -89,6 +93,7 @@ impl<'a> Shift<'a> {
     /// The next piece of work: one's own latest, or another's oldest.
     fn next_item(&self) -> Option<Item> {
         if self.is_recalled() {
+            self.witness.pause();
             let items = self.lane.take_all();
             self.engine.give_back(items);
             return None;
@@ -96,6 +101,7 @@ impl<'a> Shift<'a> {
         let item = match self.lane.deque.pop() {
             Some(item) => item,
             None => {
+                self.witness.pause();
                 self.report();
                 self.steal()?
             }
@@ -162,6 +168,7 @@ impl<'a> Shift<'a> {
     fn guarded(&self, mut work: impl FnMut()) {
         while let Err(panic) = catch_unwind(AssertUnwindSafe(&mut work)) {
             self.lane.shared.turnstile.leave();
+            self.witness.pause();
             self.engine
                 .failed(self.call.task(), Panic::from_payload(panic).into());
         }
@@ -172,7 +179,8 @@ impl<'a> Shift<'a> {
         while !self.is_recalled() {
             self.chain();
             let (start, end) = self.lane.sources.get();
-            if start == end {
+            // A lane that has been recalled leaves the chain with its next node still to be given back.
+            if start == end || self.is_recalled() {
                 return;
             }
             if pace.is_slow() {
@@ -190,8 +198,7 @@ impl<'a> Shift<'a> {
     fn chain(&self) {
         self.select_nodes();
         while let Some(node) = self.lane.next.take() {
-            self.node(node);
-            if self.is_recalled() {
+            if !self.node(node) {
                 return;
             }
         }
@@ -203,32 +210,69 @@ impl<'a> Shift<'a> {
         self.lane.shared.progress.cursor.store(0, Ordering::Relaxed);
     }
 
+    /// Returns whether the lane may go on.
     #[inline]
-    fn node(&self, node: u32) {
+    fn node(&self, node: u32) -> bool {
         let word = &self.nodes.words[node as usize];
         if !word.is_pending() && !self.has_elements(node) {
-            return;
+            return !self.is_recalled();
         }
         self.progress
             .first
             .store(self.base + node, Ordering::Relaxed);
         let unit = &self.nodes.units[node as usize];
-        match unit.call(&self.call) {
+        let told = W::ATTENTIVE && self.nodes.runs_on_lanes(node);
+        let step = {
+            let _inside = told.then(|| self.witness.started(TaskId(self.base + node)));
+            unit.call(&self.call)
+        };
+        match step {
+            Step::Done { release } if self.is_recalled() => self.last_node(node, release),
             Step::Done { release } => {
-                // Counted first: whoever sees that the task has ended finds it counted.
-                self.progress.count(1);
-                let watched = word.succeed();
-                self.nodes.fire(node, &mut Here(self));
-                self.lane.shared.turnstile.leave();
-                if release {
-                    unit.release(&self.segment.values, 0);
-                }
-                if watched {
-                    self.engine.watched(self.base + node);
-                }
+                self.node_succeeded(node, release, self.witness);
+                return true;
             }
             other => self.not_done(node, other),
         }
+        !self.is_recalled()
+    }
+
+    /// The lane is inside the gate.
+    #[inline(always)]
+    fn node_succeeded(&self, node: u32, release: bool, witness: &impl Witness) {
+        // Counted first: whoever sees that the task has ended finds it counted.
+        self.progress.count(1);
+        let watched = self.nodes.words[node as usize].succeed();
+        let id = self.base + node;
+        witness.succeeded(id..id + 1);
+        let mut sink = Here {
+            shift: self,
+            witness,
+            by: Some(TaskId(id)),
+        };
+        self.nodes.fire(node, &mut sink);
+        witness.publish();
+        self.lane.shared.turnstile.leave();
+        if release {
+            self.nodes.units[node as usize].release(&self.segment.values, 0);
+        }
+        if watched {
+            self.engine.watched(id);
+        }
+    }
+
+    /// The lane has been recalled while the body ran: perhaps since somebody began to listen.
+    #[cold]
+    fn last_node(&self, node: u32, release: bool) {
+        match self.is_overheard() {
+            true => self.node_succeeded(node, release, &Late(self.engine)),
+            false => self.node_succeeded(node, release, self.witness),
+        }
+    }
+
+    /// Whether somebody listens to the run that did not when the lane came.
+    fn is_overheard(&self) -> bool {
+        !W::ATTENTIVE && self.engine.is_observed()
     }
 
     /// Whether there may be something to open, although the array as a whole has failed.
@@ -241,6 +285,7 @@ impl<'a> Shift<'a> {
 
     #[cold]
     fn not_done(&self, node: u32, step: Step) {
+        self.witness.pause();
         match step {
             Step::Open => self.open(node),
             Step::Queue | Step::Later(_) => self.engine.queue_node(self.base + node),
@@ -255,16 +300,15 @@ impl<'a> Shift<'a> {
         };
         let mut queued = Vec::new();
         if self.inside() {
-            let empty = self.segment.open(array, &mut Both(self, &mut queued));
-            if empty {
-                let sink = &mut Both(self, &mut queued);
-                self.segment.array_succeeded(array, sink);
-            }
+            let end = self.with_sink(&mut queued, |sink| {
+                let empty = self.segment.open(array, sink);
+                empty.then(|| self.segment.array_ended(array, sink))
+            });
             self.lane.shared.turnstile.leave();
             let settled = Settled {
                 node: self.base + node,
                 elements: 0..0,
-                completed: empty,
+                end,
             };
             self.settled(array, Some(settled), queued);
         }
@@ -287,7 +331,7 @@ impl<'a> Shift<'a> {
         let started = Instant::now();
         let mut span = 1;
         while !self.is_recalled() && self.select_span(array, span) {
-            self.span(array);
+            self.tell_span(array);
             if self.segment.array(array).is_watched() {
                 self.settle(array, |_| ());
             }
@@ -303,6 +347,24 @@ impl<'a> Shift<'a> {
         let before = grain.load(Ordering::Relaxed);
         let done = self.call.index() - range.start;
         grain.store(tuned(before, done, started.elapsed()), Ordering::Relaxed);
+    }
+
+    /// Runs elements, and tells of them one by one if somebody listens.
+    #[inline]
+    fn tell_span(&self, array: usize) {
+        if !W::ATTENTIVE {
+            self.span(array);
+            return;
+        }
+        let task = self.call.task();
+        let succeeded = {
+            let _inside = self.witness.started(task);
+            self.span(array)
+        };
+        if succeeded {
+            self.witness.succeeded(task.0..task.0 + 1);
+            self.witness.publish();
+        }
     }
 
     /// Moves to the next elements of the piece that have not ended, at most `span` of them. Returns whether there are any.
@@ -327,17 +389,18 @@ impl<'a> Shift<'a> {
             // engine has ended some of these, too: so it looks again.
             self.settle(array, |progress| progress.skip_to(next.start));
         };
-        // Whoever watches hears of each element at once.
-        let span = if state.is_watched() { 1 } else { span };
+        // Whoever watches or listens hears of each element.
+        let alone = W::ATTENTIVE || state.is_watched();
+        let span = if alone { 1 } else { span };
         lane.end.set(next.end.min(next.start.saturating_add(span)));
         true
     }
 
-    /// Runs elements up to the first that does not succeed, and deals with that one.
-    fn span(&self, array: usize) {
+    /// Runs elements up to the first that does not succeed, and deals with that one. Returns whether all did.
+    fn span(&self, array: usize) -> bool {
         let unit = &self.segment.job.units[self.segment.job.arrays[array].node as usize];
         let cause = match catch_unwind(AssertUnwindSafe(|| unit.call(&self.call))) {
-            Ok(Step::Done { .. } | Step::Open) => return,
+            Ok(Step::Done { .. } | Step::Open) => return true,
             Ok(Step::Failed(cause)) => Some(cause),
             Ok(Step::Stale | Step::Queue | Step::Later(_)) => None,
             Err(panic) => {
@@ -348,8 +411,10 @@ impl<'a> Shift<'a> {
         let task = self.call.task();
         self.settle(array, |progress| progress.skip_to(self.call.index() + 1));
         if let Some(cause) = cause {
+            self.witness.pause();
             self.engine.failed(task, cause);
         }
+        false
     }
 
     /// Settles what the piece has achieved so far, and moves on. Both inside the gate: whoever closes it must not find
@@ -358,10 +423,7 @@ impl<'a> Shift<'a> {
         let mut queued = Vec::new();
         let inside = self.inside();
         let settled = match inside {
-            true => {
-                let sink = &mut Both(self, &mut queued);
-                self.lane.shared.settle(self.segment, sink)
-            }
+            true => self.settle_inside(&mut queued),
             false => None,
         };
         move_on(&self.lane.shared.progress);
@@ -371,13 +433,38 @@ impl<'a> Shift<'a> {
         }
     }
 
+    fn settle_inside(&self, queued: &mut Vec<Range<u32>>) -> Option<Settled> {
+        let shared = &self.lane.shared;
+        self.with_sink(queued, |sink| shared.settle(self.segment, sink))
+    }
+
+    /// Settles with a sink that keeps what the policy must start, and tells whoever listens by now.
+    fn with_sink<R>(
+        &self,
+        queued: &mut Vec<Range<u32>>,
+        settle: impl FnOnce(&mut dyn Sink) -> R,
+    ) -> R {
+        let late = Late(self.engine);
+        let (shift, by) = (self, None);
+        if self.is_overheard() {
+            let witness = &late;
+            let here = Here { shift, witness, by };
+            settle(&mut Both { here, queued })
+        } else {
+            let witness = self.witness;
+            let here = Here { shift, witness, by };
+            settle(&mut Both { here, queued })
+        }
+    }
+
     /// What follows outside the gate when elements have succeeded.
     fn settled(&self, array: usize, settled: Option<Settled>, queued: Vec<Range<u32>>) {
+        self.witness.pause();
         queued
             .into_iter()
             .for_each(|elements| self.engine.queue_elements(elements));
         let Some(settled) = settled else { return };
-        if settled.completed {
+        if settled.releases() {
             self.segment.finish(array);
         }
         if self.segment.array(array).is_watched() {
@@ -408,7 +495,7 @@ impl<'a> Shift<'a> {
     }
 
     /// Tells the run what has succeeded; the last one to do so finds it finished.
-    pub(super) fn report(&self) {
+    fn report(&self) {
         let shared = &*self.lane.shared;
         if shared.unreported() > 0 && self.flow.report_of(std::iter::once(shared)) {
             self.engine.finished();
@@ -450,19 +537,40 @@ fn tuned(grain: u32, tasks: u32, took: Duration) -> u32 {
 /// Newly ready work stays with the lane: the first node is next, the rest is up for stealing.
 ///
 /// First, not last: a grid's diagonal stays in step that way, and runs three to four times as fast.
-struct Here<'a, 'b>(&'a Shift<'b>);
+struct Here<'a, 'b, S, W> {
+    shift: &'a Shift<'b, S>,
+    witness: &'a W,
+    by: Option<TaskId>,
+}
 
-impl Sink for Here<'_, '_> {
+impl<S: Witness, W: Witness> Here<'_, '_, S, W> {
+    /// Whoever steals it must not be heard of first.
+    #[inline]
+    fn push(&self, item: Item) {
+        self.witness.publish();
+        self.shift.push(item);
+    }
+}
+
+impl<S: Witness, W: Witness> Sink for Here<'_, '_, S, W> {
     fn ready(&mut self, item: Item) {
-        self.0.push(item);
+        if let (true, Ready::Elements(numbers)) = (W::ATTENTIVE, item.ready()) {
+            let ids = numbers.start | ELEMENT..numbers.end | ELEMENT;
+            self.witness.ready(ids, self.by);
+        }
+        self.push(item);
     }
 
     #[inline]
     fn node(&mut self, node: u32) {
-        let next = &self.0.lane.next;
+        let id = self.shift.base + node;
+        if W::ATTENTIVE && self.shift.nodes.runs_on_lanes(node) {
+            self.witness.ready(id..id + 1, self.by);
+        }
+        let next = &self.shift.lane.next;
         match next.get() {
             None => next.set(Some(node)),
-            Some(_) => self.0.push(Item::node(self.0.base + node)),
+            Some(_) => self.push(Item::node(id)),
         }
     }
 
@@ -473,18 +581,26 @@ impl Sink for Here<'_, '_> {
 
 /// As [`Here`], for the run's numbers, with what the policy must start put aside until the lane is outside the gate: the
 /// engine's lock is never taken inside.
-struct Both<'a, 'b>(&'a Shift<'b>, &'a mut Vec<Range<u32>>);
+struct Both<'a, 'b, 'q, S, W> {
+    here: Here<'a, 'b, S, W>,
+    queued: &'q mut Vec<Range<u32>>,
+}
 
-impl Sink for Both<'_, '_> {
+impl<S: Witness, W: Witness> Sink for Both<'_, '_, '_, S, W> {
     fn ready(&mut self, item: Item) {
-        Here(self.0).ready(item);
+        self.here.ready(item);
     }
 
     fn node(&mut self, node: u32) {
-        Here(self.0).node(node - self.0.base);
+        self.here.node(node - self.here.shift.base);
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {
-        self.1.push(elements);
+        self.queued.push(elements);
+    }
+
+    fn elements_succeeded(&mut self, elements: Range<u32>) {
+        let ids = elements.start | ELEMENT..elements.end | ELEMENT;
+        self.here.witness.settled(ids);
     }
 }

@@ -1,30 +1,37 @@
 //! Failed attempts: whether there is another, and when.
 
+use super::settle::attempt_ended;
 use super::timers::Alarm;
 use super::{Effects, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::model::settings::seed;
 use crate::model::{
-    Attempt, AttemptEnd, BoxError, Error, ErrorKind, Panic, Permanent, Returned, TaskId,
-    TaskSettings, TaskState, TimeLimitOver,
+    Attempt, AttemptEnd, BoxError, DependencyAction, Error, ErrorKind, Exit, Panic, Permanent,
+    Returned, TaskId, TaskSettings, TaskState, TimeLimitOver,
 };
 use std::error::Error as StdError;
 use std::time::Duration;
 
-/// How often a task may lose its node before it counts as the cause.
+/// How often a task may lose its node before it counts as the cause, if its settings don't say.
 const MAX_RECOVERIES: u32 = 5;
+
+/// After as many losses a task is a suspect, and runs alone.
+const SUSPECT_AFTER: u32 = 2;
 
 /// How an attempt failed.
 pub(crate) struct Failure {
     cause: BoxError,
     kind: ErrorKind,
+    exit: Exit,
     /// Another attempt may do better.
     retryable: bool,
 }
 
 impl Failure {
-    /// Of a body. Calls the user's `retry_if`, so not under the engine's lock.
+    /// Of a body. Calls the user's `retry_if` and errors, so not under the engine's lock.
     pub(crate) fn of_body(cause: BoxError, settings: &TaskSettings) -> Self {
         let permanent = cause.is::<Permanent>();
+        let exit = Exit::of(&*cause);
         let worth = settings
             .retry_if
             .as_ref()
@@ -32,7 +39,8 @@ impl Failure {
         Failure {
             kind: kind_of(&*cause),
             cause,
-            retryable: worth && !permanent,
+            exit,
+            retryable: worth && !permanent && exit.is_of_body(),
         }
     }
 
@@ -41,6 +49,7 @@ impl Failure {
         Failure {
             cause,
             kind: ErrorKind::TimedOut,
+            exit: Exit::FAILED,
             retryable: true,
         }
     }
@@ -57,6 +66,7 @@ impl Failure {
         Failure {
             cause: cause.into(),
             kind: ErrorKind::TaskFailed,
+            exit: Exit::FAILED,
             retryable: false,
         }
     }
@@ -106,24 +116,26 @@ impl Policy {
         failure: Failure,
         effects: &mut Effects,
     ) {
-        let retryable = failure.retryable;
+        let (retryable, exit) = (failure.retryable, failure.exit);
         let error = Error::new(failure.kind, failure.message())
             .in_job(run.name())
             .of_task(run.label(task))
             .on_attempt(attempt)
             .caused_by(failure.cause);
         let ended = effects.now.saturating_sub(run.submitted());
+        let end = AttemptEnd::Failed(error.clone());
+        effects.note(run, || attempt_ended(task, attempt, end.clone()));
         run.ledger().record(
             task,
             Attempt {
                 number: attempt,
                 started,
                 ended,
-                end: AttemptEnd::Failed(error.clone()),
+                end,
             },
         );
         if !(retryable && self.retry(run, task, attempt, effects)) {
-            self.fail_for_good(run, task, error, effects);
+            self.fail_for_good(run, task, error, exit, effects);
         }
     }
 
@@ -133,10 +145,10 @@ impl Policy {
             return false;
         };
         let settings = place.segment.job.settings_of(task);
+        let retries = run.ledger().counters_of(task).retries + 1;
         let Some(entry) = self.entry(run) else {
             return false;
         };
-        let retries = entry.retries.get(&task).map_or(1, |retries| retries + 1);
         if !settings.max_retries.unwrap_or_default().allows(retries) {
             return false;
         }
@@ -153,8 +165,13 @@ impl Policy {
         if over {
             return false;
         }
-        entry.retries.insert(task, retries);
         entry.attempts.insert(task, attempt);
+        effects.note(run, || Fact::RetryPlanned {
+            task,
+            attempt: attempt + 1,
+            at: ready,
+        });
+        run.ledger().counters_mut(task).retries = retries;
         self.ready_at(run, task, ready, effects);
         true
     }
@@ -177,9 +194,26 @@ impl Policy {
         }
     }
 
-    fn fail_for_good(&mut self, run: &Run, task: TaskId, error: Error, effects: &mut Effects) {
+    fn fail_for_good(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        error: Error,
+        exit: Exit,
+        effects: &mut Effects,
+    ) {
+        let after = run.job_of(task).of_failure(task, exit);
+        let satisfied = after.dependency_action == DependencyAction::Satisfy;
         run.ledger().fail(task, error.clone());
-        self.end_task(run, task, TaskState::Failed, effects);
+        effects.note(run, || Fact::Failed {
+            task,
+            error: Box::new(error.clone()),
+        });
+        effects.failed.push(error.clone());
+        if satisfied {
+            run.ledger().set_unusual(task);
+        }
+        self.end_task(run, task, TaskState::Failed, satisfied, effects);
         let failed = run.ledger().failed;
         if !run.job().policy.bears(failed) {
             let message =
@@ -187,8 +221,9 @@ impl Policy {
             let ended_by = Error::new(ErrorKind::TaskFailed, message)
                 .in_job(run.name())
                 .caused_by(error);
-            self.cancel_run(run, ended_by, effects);
+            return self.stop_run(run, ended_by, Some(task), effects);
         }
+        self.act(run, task, after.job_action, Some(error), effects);
     }
 
     /// An attempt came back without an outcome.
@@ -200,14 +235,16 @@ impl Policy {
         why: Returned,
         effects: &mut Effects,
     ) {
+        effects.note(run, || {
+            attempt_ended(task, attempt, AttemptEnd::Returned(why))
+        });
         let Some(entry) = self.entry(run) else { return };
         if why == Returned::NotBegun {
             return self.enqueue(run, task, effects);
         }
         entry.attempts.insert(task, attempt);
-        let lost = entry.recoveries.entry(task).or_default();
-        *lost += u32::from(why == Returned::NodeLost);
-        let lost = *lost;
+        let most = run.with_settings(task, |settings| settings.max_recoveries);
+        let recoveries = self.count_loss(run, task, why);
         let ended = effects.now.saturating_sub(run.submitted());
         run.ledger().record(
             task,
@@ -218,11 +255,30 @@ impl Policy {
                 end: AttemptEnd::Returned(why),
             },
         );
-        if lost <= MAX_RECOVERIES {
+        if recoveries <= most.unwrap_or(MAX_RECOVERIES) {
             return self.enqueue(run, task, effects);
         }
-        let cause = format!("lost its node or worker {lost} times, and counts as the cause");
+        let cause = format!("lost its node or worker {recoveries} times, and counts as the cause");
         self.fail(run, task, attempt, None, Failure::final_of(cause), effects);
+    }
+
+    /// Returns how often the task has lost its node so far. A suspect is to run alone from now on.
+    fn count_loss(&mut self, run: &Run, task: TaskId, why: Returned) -> u32 {
+        let recoveries = {
+            let mut ledger = run.ledger();
+            let counters = ledger.counters_mut(task);
+            match why {
+                Returned::NodeLost => counters.recoveries += 1,
+                _ => counters.requeues += 1,
+            }
+            counters.recoveries
+        };
+        if recoveries >= SUSPECT_AFTER
+            && let Some(entry) = self.entry(run)
+        {
+            entry.suspects.insert(task);
+        }
+        recoveries
     }
 }
 
@@ -250,6 +306,9 @@ impl Policy {
             }),
             Alarm::TimeLimit(rank, task, attempt) => self.with_run(rank, |policy, run| {
                 policy.time_out(run, task, attempt, effects);
+            }),
+            Alarm::Stalled(rank, task, attempt) => self.with_run(rank, |policy, run| {
+                policy.look_for_stall(run, task, attempt, effects);
             }),
             Alarm::Deadline(rank, task) => self.with_run(rank, |policy, run| {
                 policy.miss_deadline(run, task, effects);
@@ -281,8 +340,8 @@ impl Policy {
         };
         let lease = entry.leased.remove(&task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
-        let key = entry.key(task, attempt);
-        self.order(super::Order::Stop(key), effects);
+        entry.leave_behind(task);
+        self.stop_attempt(run, task, attempt, None, effects);
         let limit = run.with_settings(task, |settings| settings.time_limit);
         let limit = limit.unwrap_or_default();
         self.fail(
@@ -307,11 +366,12 @@ impl Policy {
         effects.wake = true;
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
         let attempt = lease.map_or(0, |lease| lease.attempt);
-        let key = entry.key(task, attempt);
         self.timers.clear_all(delay);
-        if let Some(lease) = lease {
-            self.timers.clear_all(lease.timer);
-            self.order(super::Order::Stop(key), effects);
+        self.timers
+            .clear_all(lease.into_iter().flat_map(|lease| lease.timers()));
+        match lease {
+            Some(_) => self.stop_attempt(run, task, attempt, None, effects),
+            None => self.disband(run, task),
         }
         let limit = run.with_settings(task, |settings| settings.deadline);
         let limit = limit.unwrap_or_default();

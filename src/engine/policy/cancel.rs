@@ -1,23 +1,40 @@
 //! Ending tasks and runs before their time.
 
-use super::settle::Walk;
+use super::settle::attempt_ended;
+use super::walk::Walk;
 use super::{Effects, Order, Policy, Run};
-use crate::model::{Error, TaskId, TaskState};
+use crate::engine::chronicle::Fact;
+use crate::model::{AttemptEnd, Error, TaskId, TaskState};
 use std::collections::HashSet;
 
 impl Policy {
     /// Cancels whatever of a run has not ended. Bodies that are running count as over at once.
     pub(crate) fn cancel_run(&mut self, run: &Run, cause: Error, effects: &mut Effects) {
+        self.stop_run(run, cause, None, effects);
+    }
+
+    /// As [`cancel_run`](Self::cancel_run), since `by` has failed, if one task's failure is the reason.
+    pub(super) fn stop_run(
+        &mut self,
+        run: &Run,
+        cause: Error,
+        by: Option<TaskId>,
+        effects: &mut Effects,
+    ) {
         self.quiesce(run, effects);
         if self.entry(run).is_none() {
             return;
         }
+        effects.note(run, || Fact::RunStopped {
+            why: Box::new(cause.clone()),
+            by,
+        });
         let mut walk = Walk::new(run);
         for segment in run.flow().segments() {
             let nodes = 0..segment.job.units.len() as u32;
-            nodes.for_each(|node| walk.end(segment.job.task(node), TaskState::Cancelled));
+            nodes.for_each(|node| walk.end(segment.job.task(node), TaskState::Cancelled, false));
         }
-        let ended = walk.counted();
+        let ended = walk.counted(effects);
         run.ledger().ended_by.get_or_insert(cause);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
@@ -34,13 +51,11 @@ impl Policy {
         self.quiesce(run, effects);
         let mut walk = Walk::new(run);
         for &task in tasks {
-            walk.end(task, TaskState::Cancelled);
+            walk.end(task, TaskState::Cancelled, false);
         }
-        walk.skip_dependents();
         let before = run.ledger().cancelled;
-        let ended = walk.counted();
+        let ended = self.finish_walk(run, walk, effects);
         let cancelled = run.ledger().cancelled - before;
-        self.notify_ended(run, effects);
         self.stop_ended(run, effects);
         self.report(run, ended, effects);
         cancelled
@@ -101,10 +116,20 @@ impl Policy {
             .collect();
         let keys: Vec<_> = ended
             .iter()
-            .map(|(task, lease)| entry.key(*task, lease.attempt))
+            .flat_map(|(task, lease)| entry.keys(*task, lease.attempt))
             .collect();
+        let gangs = entry.musters.keys().copied();
+        let gangs: Vec<_> = gangs
+            .filter(|&task| run.ended_state(task).is_some())
+            .collect();
+        gangs.into_iter().for_each(|task| self.disband(run, task));
+        for (task, lease) in &ended {
+            effects.note(run, || {
+                attempt_ended(*task, lease.attempt, AttemptEnd::Cancelled)
+            });
+        }
         self.timers
-            .clear_all(ended.into_iter().filter_map(|(_, lease)| lease.timer));
+            .clear_all(ended.into_iter().flat_map(|(_, lease)| lease.timers()));
         self.timers
             .clear_all(delayed.into_iter().map(|(_, timer)| timer));
         effects.changed |= !keys.is_empty();

@@ -1,8 +1,10 @@
 //! Shares of nodes, and who holds them.
 
+use super::places::Places;
 use super::placing::{Allocation, NodeKey, RunKey};
 use super::{Effects, Policy, Run};
 use crate::engine::Engine;
+use crate::engine::chronicle::Spot;
 use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
 use rustc_hash::FxHashMap;
@@ -14,7 +16,7 @@ pub(crate) struct Charge {
     engine: Arc<Engine>,
     run: Arc<Run>,
     number: u64,
-    node: NodeKey,
+    spot: Spot,
     gpus: Option<Arc<[u32]>>,
     /// Until it goes back.
     share: Option<Share>,
@@ -36,6 +38,7 @@ pub(super) struct Share {
 pub(super) struct Charges {
     out: FxHashMap<u64, Weak<Charge>>,
     made: u64,
+    places: Places,
 }
 
 impl Charges {
@@ -51,7 +54,7 @@ impl Charges {
             engine: run.engine().clone(),
             run: run.clone(),
             number: self.made,
-            node: share.node,
+            spot: self.places.take(share.node),
             gpus: (!gpus.is_empty()).then(|| gpus.into()),
             share: Some(share),
             task: AtomicU32::new(0),
@@ -71,8 +74,16 @@ impl Charges {
 }
 
 impl Policy {
-    fn give_back_charge(&mut self, number: u64, share: Option<Share>, effects: &mut Effects) {
+    fn give_back_charge(
+        &mut self,
+        run: &Run,
+        number: u64,
+        spot: Spot,
+        share: Option<Share>,
+        effects: &mut Effects,
+    ) {
         self.charges.out.remove(&number);
+        self.charges.places.give_back(spot);
         if let Some(share) = share {
             self.placing.release(share.node, share.allocation);
             share
@@ -80,6 +91,7 @@ impl Policy {
                 .into_iter()
                 .for_each(|group| self.limits.end(group));
         }
+        self.come_to_rest(run, effects);
         effects.changed = true;
         effects.wake = self.has_work();
     }
@@ -89,11 +101,16 @@ impl Charge {
     /// One slot more of the same node for the same run, if there is room for it.
     pub(crate) fn again(&self) -> Option<Arc<Charge>> {
         self.engine
-            .with(|policy, _| policy.charge_slot(self.node, &self.run))
+            .with(|policy, _| policy.charge_slot(self.spot.node, &self.run))
     }
 
     pub(crate) fn run(&self) -> &Arc<Run> {
         &self.run
+    }
+
+    /// Where its tasks run.
+    pub(crate) fn spot(&self) -> Spot {
+        self.spot
     }
 
     /// The GPUs that are held, by index, if any are.
@@ -111,6 +128,20 @@ impl Charge {
         self.task.store(task.0 + 1, Ordering::Relaxed);
     }
 
+    /// What may be running on the charge's account without a lease: the task that a lane points at, or nothing in
+    /// particular, if what was taken has not been begun.
+    pub(super) fn unleased(&self) -> Option<Option<TaskId>> {
+        if let Some(lane) = self.lane.get() {
+            return Some(Some(lane.task()));
+        }
+        let plain = self
+            .share
+            .as_ref()
+            .is_some_and(|share| share.group.is_none());
+        let begun = self.task.load(Ordering::Relaxed) != 0;
+        (plain && !begun).then_some(None)
+    }
+
     /// The task that is being run, by job and label.
     pub(crate) fn label(&self) -> Option<String> {
         let lane = self.lane.get().map(|lane| lane.task());
@@ -121,8 +152,9 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let (number, share) = (self.number, self.share.take());
-        self.engine
-            .with(|policy, effects| policy.give_back_charge(number, share, effects));
+        let (number, spot, share) = (self.number, self.spot, self.share.take());
+        self.engine.with(|policy, effects| {
+            policy.give_back_charge(&self.run, number, spot, share, effects)
+        });
     }
 }

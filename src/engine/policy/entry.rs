@@ -1,14 +1,17 @@
 //! A run, as the policy sees it.
 
 use super::super::flow::{Ready, Sink};
+use super::gang::Muster;
 use super::placing::{ClassId, RunKey};
 use super::timers::{Time, TimerKey};
 use super::{Item, Run};
-use crate::model::TaskId;
+use crate::engine::chronicle::TaskSpan;
+use crate::model::{ELEMENT, TaskId};
+use crate::sync::Signal;
 use event_listener::Event;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +22,8 @@ pub(crate) struct LeaseKey {
     pub(crate) run: u64,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
+    /// Which of its instances.
+    pub(crate) instance: u32,
 }
 
 /// The order of runs: the more urgent first, then those submitted first.
@@ -33,6 +38,11 @@ impl RunRank {
     /// The number of the run, in the order of submission.
     pub(crate) fn seq(self) -> u64 {
         self.1
+    }
+
+    /// Behind all runs that are as urgent.
+    pub(super) fn last_equal(self) -> RunRank {
+        RunRank(self.0, u64::MAX)
     }
 
     pub(super) fn priority(self) -> i32 {
@@ -57,8 +67,18 @@ pub(super) struct LeaseState {
     pub(super) started: Time,
     /// Of its time limit.
     pub(super) timer: Option<TimerKey>,
+    /// When it was last heard of, and the timer of its next being heard of.
+    pub(super) heard: Time,
+    pub(super) watch: Option<TimerKey>,
     /// Its output has been stored: only then can it have succeeded.
     pub(super) stored: bool,
+}
+
+impl LeaseState {
+    /// The timers that were set for it.
+    pub(super) fn timers(&self) -> impl Iterator<Item = TimerKey> + use<> {
+        self.timer.into_iter().chain(self.watch)
+    }
 }
 
 /// A run that has not ended.
@@ -76,13 +96,23 @@ pub(super) struct Entry {
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
+    /// While somebody listens: what lanes have run and the engine has settled, and what they start and is now ready.
+    pub(super) succeeded: Vec<TaskSpan>,
+    pub(super) readied: Vec<TaskSpan>,
     /// The current attempt of each task that an executor has been given one by one.
     pub(super) leased: FxHashMap<TaskId, LeaseState>,
+    /// The instances of tasks that have several, from their being placed to the end of the attempt.
+    pub(super) musters: FxHashMap<TaskId, Muster>,
     /// Tasks that are not ready before a time.
     pub(super) delayed: FxHashMap<TaskId, TimerKey>,
-    /// How often a task has failed and was tried again, and how often it was lost with its node.
-    pub(super) retries: FxHashMap<TaskId, u32>,
-    pub(super) recoveries: FxHashMap<TaskId, u32>,
+    /// Tasks that have lost their nodes so often that they are to run alone.
+    pub(super) suspects: FxHashSet<TaskId>,
+    /// Tasks of which a body may still be running whose attempt is over: it may read their inputs.
+    pub(super) left_behind: FxHashSet<TaskId>,
+    /// Tasks that were taken from lanes, which are in their bodies, to be run again.
+    pub(super) taken_from_lanes: BTreeSet<TaskId>,
+    /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
+    pub(super) recall: Option<Signal>,
     /// The last attempt of each task that has had one and is to have another.
     pub(super) attempts: FxHashMap<TaskId, u32>,
     /// When the first attempt began, of tasks for which that matters.
@@ -103,10 +133,15 @@ impl Entry {
             stale: false,
             opened: Vec::new(),
             reached: Vec::new(),
+            succeeded: Vec::new(),
+            readied: Vec::new(),
             leased: FxHashMap::default(),
+            musters: FxHashMap::default(),
             delayed: FxHashMap::default(),
-            retries: FxHashMap::default(),
-            recoveries: FxHashMap::default(),
+            suspects: FxHashSet::default(),
+            left_behind: FxHashSet::default(),
+            taken_from_lanes: BTreeSet::new(),
+            recall: None,
             attempts: FxHashMap::default(),
             first_starts: FxHashMap::default(),
             timers: Vec::new(),
@@ -114,12 +149,46 @@ impl Entry {
         }
     }
 
-    /// Whether there are plain tasks to start, or to steal from a lane.
-    pub(super) fn has_or_shares_plain(&self) -> bool {
-        !self.ready.is_empty() || self.run.flow().has_surplus()
+    /// The tasks that an item makes ready, for those who listen.
+    fn heard(&self, item: Item) -> Option<TaskSpan> {
+        if !self.run.is_observed() {
+            return None;
+        }
+        match item.ready() {
+            Ready::Node(node) if self.run.is_array(node) => None,
+            Ready::Node(node) => Some(TaskId(node).into()),
+            Ready::Elements(numbers) => {
+                Some(TaskSpan::of(numbers.start | ELEMENT..numbers.end | ELEMENT))
+            }
+            Ready::Sources(_) => None,
+        }
     }
 
-    pub(super) fn group(&self) -> RunKey {
+    /// Whether there are plain tasks to start.
+    pub(super) fn has_plain(&self) -> bool {
+        !self.ready.is_empty() && !self.run.is_disabled()
+    }
+
+    /// Whether there are plain tasks to start, or to steal from a lane.
+    pub(super) fn has_or_shares_plain(&self) -> bool {
+        !self.run.is_disabled() && (!self.ready.is_empty() || self.run.flow().has_surplus())
+    }
+
+    /// Ready work that its lane, or grant, will not begin. What was taken from lanes is queued elsewhere.
+    pub(super) fn take_in(&mut self, items: Vec<Item>) {
+        if self.taken_from_lanes.is_empty() {
+            return self.ready.extend(items);
+        }
+        let rest = items.into_iter().flat_map(|item| {
+            let segment = self.run.flow().segment_of(item);
+            let job = &segment.job;
+            item.without(job.base, &job.csr.sources, &self.taken_from_lanes)
+        });
+        self.ready.extend(rest);
+    }
+
+    /// Who counts all tasks of the run.
+    pub(super) fn whole_group(&self) -> RunKey {
         self.group
     }
 
@@ -146,6 +215,8 @@ impl Entry {
                 attempt,
                 started,
                 timer,
+                heard: started,
+                watch: None,
                 stored: false,
             },
         );
@@ -158,7 +229,7 @@ impl Entry {
 
     /// Every timer that was set for the run.
     pub(super) fn all_timers(&self) -> impl Iterator<Item = TimerKey> + '_ {
-        let leases = self.leased.values().filter_map(|lease| lease.timer);
+        let leases = self.leased.values().flat_map(|lease| lease.timers());
         leases
             .chain(self.delayed.values().copied())
             .chain(self.timers.iter().copied())
@@ -170,11 +241,12 @@ impl Entry {
             .is_some_and(|lease| lease.attempt == attempt)
     }
 
-    pub(super) fn key(&self, task: TaskId, attempt: u32) -> LeaseKey {
+    pub(super) fn key(&self, task: TaskId, attempt: u32, instance: u32) -> LeaseKey {
         LeaseKey {
             run: self.run.seq(),
             task,
             attempt,
+            instance,
         }
     }
 }
@@ -184,11 +256,22 @@ impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
             Ready::Node(node) if self.run.is_queued(node) => self.reached.push(node),
-            _ => self.ready.push_back(item),
+            _ => {
+                self.readied.extend(self.heard(item));
+                self.ready.push_back(item);
+            }
         }
     }
 
     fn queue_elements(&mut self, elements: Range<u32>) {
         self.opened.push(elements);
+    }
+
+    fn elements_succeeded(&mut self, elements: Range<u32>) {
+        if self.run.is_observed() {
+            self.succeeded.push(TaskSpan::of(
+                elements.start | ELEMENT..elements.end | ELEMENT,
+            ));
+        }
     }
 }

@@ -13,25 +13,40 @@ impl Policy {
         let ended = run.ended_state(task).map(|state| ended(run, task, state));
         ended
             .or_else(|| self.explain_lease(run, task, effects))
-            .or_else(|| self.explain_delay(run, task, effects))
             .or_else(|| self.explain_lane(run, task))
+            .unwrap_or_else(|| self.explain_wait(run, task, effects))
+    }
+
+    fn explain_wait(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> String {
+        let why = self
+            .explain_delay(run, task, effects)
             .or_else(|| self.explain_upstream(run, task, effects))
-            .unwrap_or_else(|| self.explain_ready(run, task))
+            .or_else(|| explain_block(run, task));
+        if !run.is_disabled() {
+            return why.unwrap_or_else(|| self.explain_ready(run, task));
+        }
+        let why = why.unwrap_or_else(|| "is ready".to_owned());
+        format!("{why}; its run is disabled, and starts nothing until it is enabled")
     }
 
     fn explain_lease(&mut self, run: &Run, task: TaskId, effects: &Effects) -> Option<String> {
         let lease = self.entry(run)?.leased.get(&task).copied()?;
         let since = words(effects.now.saturating_sub(lease.started));
-        Some(format!(
-            "is running, attempt {}, for {since}",
-            lease.attempt
-        ))
+        let running = format!("is running, attempt {}, for {since}", lease.attempt);
+        let limit = run.with_settings(task, |settings| settings.stalled_after);
+        let silent = effects.now.saturating_sub(lease.heard);
+        match limit.is_some_and(|limit| silent >= limit) {
+            true => Some(format!(
+                "{running}, and has said nothing for {}",
+                words(silent)
+            )),
+            false => Some(running),
+        }
     }
 
     /// A lane is in its body; or was in it last, if that failed and it is to be tried again.
     fn explain_lane(&mut self, run: &Run, task: TaskId) -> Option<String> {
-        let again = self.entry(run)?.attempts.contains_key(&task);
-        let running = !again && run.flow().is_running(task);
+        let running = self.is_running(run, task);
         running.then(|| "is running".to_owned())
     }
 
@@ -39,9 +54,9 @@ impl Policy {
         let entry = self.entry(run)?;
         let wait = entry.delayed.get(&task)?.time().saturating_sub(effects.now);
         let wait = words(wait);
-        Some(match entry.retries.get(&task) {
-            Some(retry) => format!("waits for its retry {retry}, which may start in {wait}"),
-            None => format!("may not start yet, but in {wait}"),
+        Some(match run.counters(task).retries {
+            0 => format!("may not start yet, but in {wait}"),
+            retry => format!("waits for its retry {retry}, which may start in {wait}"),
         })
     }
 
@@ -51,7 +66,7 @@ impl Policy {
         task: TaskId,
         effects: &mut Effects,
     ) -> Option<String> {
-        let before = run.upstream_of(task, |before| run.ended_state(before).is_none())?;
+        let before = run.predecessor_of(task, |before| run.ended_state(before).is_none())?;
         let label = run.label(before);
         // An array as a whole waits for its own elements.
         let is_own = !task.is_element()
@@ -101,6 +116,15 @@ impl Policy {
             .is_some_and(|entry| entry.attempts.contains_key(&task));
         retried || located.is_some_and(|place| place.segment.job.is_queued(place.node))
     }
+}
+
+/// By Azure Batch's rules, what depends on a failure is left as it is.
+fn explain_block(run: &Run, task: TaskId) -> Option<String> {
+    let before = run.predecessor_of(task, |before| run.blocks(before, task))?;
+    let (label, end) = (run.label(before), run.ended_state(before)?);
+    Some(format!(
+        "is blocked for good by `{label}`, which has {end}; the run goes on until it is terminated"
+    ))
 }
 
 fn ended(run: &Run, task: TaskId, state: TaskState) -> String {

@@ -1,12 +1,12 @@
 //! Additions to open runs: who may add, how late edges are tied, and when no more are taken.
 
-use super::settle::Walk;
+use super::walk::Walk;
 use super::{Effects, Policy, Run};
 use crate::engine::draft::Adder;
-use crate::engine::flow::{Segment, Settled};
+use crate::engine::flow::{Segment, Settled, Verdict};
 use crate::engine::open::{Admits, LateEdge, Open, Waits};
 use crate::job::Late;
-use crate::model::{Error, ErrorKind, Result, TaskId, TaskState};
+use crate::model::{Error, ErrorKind, Result, TaskId};
 use std::sync::Arc;
 
 impl Policy {
@@ -38,7 +38,7 @@ impl Policy {
 
     fn take_in(&mut self, run: &Run, open: &Open, segment: &Arc<Segment>, effects: &mut Effects) {
         run.flow().add(segment);
-        let Some(group) = self.entry(run).map(|entry| entry.group()) else {
+        let Some(group) = self.entry(run).map(|entry| entry.whole_group()) else {
             return;
         };
         let arrays = self.limit_arrays(run.rank(), group, &segment.job);
@@ -123,14 +123,12 @@ impl Policy {
         }
         let mut walk = Walk::new(run);
         for late in &segment.job.late {
-            match late.each {
+            match late.is_each() {
                 true => self.tie_each(run, open, segment, late, &mut walk),
                 false => self.tie_node(run, open, segment, late, &mut walk),
             }
         }
-        walk.skip_dependents();
-        let skipped = walk.counted();
-        self.queue_reached(run, effects);
+        let skipped = self.finish_walk(run, walk, effects);
         self.report(run, skipped, effects);
     }
 
@@ -142,21 +140,29 @@ impl Policy {
         late: &Late,
         walk: &mut Walk<'_>,
     ) {
-        let (to, ended) = (segment.job.task(late.node), run.ended_state(late.from));
-        let waits = Waits::Node(ended.is_none());
-        open.state().add_late(late.from, LateEdge { to, waits });
-        match ended {
-            None => {
-                if let Some(place) = run.locate(late.from) {
-                    place.watch();
-                }
+        let Some(place) = run.locate(late.from) else {
+            return;
+        };
+        let to = segment.job.task(late.node);
+        let (ended, verdict) = run.prospect(&place, late.from);
+        let mut edge = LateEdge {
+            to,
+            needs: late.needs,
+            waits: Waits::Node(true),
+        };
+        let passes = edge.passes(verdict);
+        if passes && ended {
+            edge.waits = Waits::Node(false);
+            if let Some(entry) = self.entry(run) {
+                segment.arrive(late.node, entry);
             }
-            Some(TaskState::Succeeded) => {
-                if let Some(entry) = self.entry(run) {
-                    segment.arrive(late.node, entry);
-                }
-            }
-            Some(_) => walk.end(to, TaskState::Skipped),
+        }
+        open.state().add_late(late.from, edge);
+        if !ended {
+            place.watch();
+        }
+        if !passes && !run.job().rules.keep_blocked() {
+            walk.skip(to, late.from);
         }
     }
 
@@ -177,40 +183,51 @@ impl Policy {
         else {
             return;
         };
+        let first = place.segment.job.arrays[from].first;
         let len = segment.job.arrays[array].len;
-        let states: Vec<_> = (0..len)
-            .map(|index| place.segment.array(from).state(index))
+        let ends: Vec<_> = (0..len)
+            .map(|index| {
+                let ended = place.segment.array(from).state(index);
+                ended.map(|_| run.verdict(TaskId::element(first + index)))
+            })
             .collect();
-        let waits = Waits::Each(states.iter().map(Option::is_none).collect());
-        open.state().add_late(late.from, LateEdge { to, waits });
-        if states.contains(&None) {
+        let passed = |end: &Option<Verdict>| *end == Some(Verdict::Succeeded);
+        let edge = LateEdge {
+            to,
+            needs: late.needs,
+            waits: Waits::Each(ends.iter().map(|end| !passed(end)).collect()),
+        };
+        open.state().add_late(late.from, edge);
+        if ends.contains(&None) {
             place.watch();
         }
-        for (index, state) in (0..).zip(states) {
-            match state {
+        for (index, end) in (0..).zip(ends) {
+            match end {
                 None => (),
-                Some(TaskState::Succeeded) => {
+                Some(Verdict::Succeeded) => {
                     if let Some(entry) = self.entry(run) {
                         segment.elements_advance(array, index..index + 1, entry);
                     }
                 }
-                Some(_) => walk.end_range(to, index..index + 1, TaskState::Skipped),
+                Some(_) if run.job().rules.keep_blocked() => (),
+                Some(_) => {
+                    let by = TaskId::element(first + index);
+                    walk.skip_elements(to, index..index + 1, by);
+                }
             }
         }
     }
 
-    /// A task, element, or array as a whole, has succeeded: what was added and waits for it waits no more.
-    pub(in crate::engine) fn fire_late(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        let Some(open) = &run.open else { return };
-        let mut state = open.state();
-        let edges = state.late_of(task).into_iter().flatten();
-        let passed = edges.filter_map(|edge| edge.pass().then_some(edge.to));
-        let passed: Vec<_> = passed.collect();
-        drop(state);
-        for place in passed.into_iter().filter_map(|to| run.locate(to)) {
-            if let Some(entry) = self.entry(run) {
-                place.segment.arrive(place.node, entry);
-            }
+    /// A task, element, or array as a whole, has ended: what was added and waits for it waits no more, if it may go on.
+    pub(in crate::engine) fn fire_late(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        verdict: Verdict,
+        effects: &mut Effects,
+    ) {
+        if let Some(entry) = self.entry(run) {
+            run.pass_late(task, verdict, entry);
         }
         self.queue_fired(run, effects);
     }
@@ -245,10 +262,10 @@ impl Policy {
             }
         }
         for element in run.elements(node, &settled.elements) {
-            self.fire_late(run, element, effects);
+            self.fire_late(run, element, Verdict::Succeeded, effects);
         }
-        if settled.completed {
-            self.fire_late(run, node, effects);
+        if let Some(end) = settled.end {
+            self.fire_late(run, node, end.verdict, effects);
         }
         self.queue_fired(run, effects);
     }

@@ -1,7 +1,7 @@
 //! What became of a run's tasks, other than success.
 
-use crate::model::{Attempt, Error, TaskId};
-use rustc_hash::FxHashMap;
+use crate::model::{Attempt, AttemptEnd, Error, TaskCounters, TaskId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Counts and causes. Successes are the flow's.
 #[derive(Default)]
@@ -14,6 +14,11 @@ pub(crate) struct Ledger {
     positions: FxHashMap<TaskId, usize>,
     /// Attempts of tasks that had more than one, or failed.
     attempts: FxHashMap<TaskId, Vec<Attempt>>,
+    counters: FxHashMap<TaskId, TaskCounters>,
+    /// Tasks whose end means for their dependents what it usually does not: see [`is_unusual`](Self::is_unusual).
+    unusual: FxHashSet<TaskId>,
+    /// Why the run was disabled, if its own exit conditions did it.
+    pub(crate) disabled_by: Option<Error>,
     /// Why the run was ended before all its tasks were.
     pub(crate) ended_by: Option<Error>,
 }
@@ -29,12 +34,38 @@ impl Ledger {
         self.attempts.entry(task).or_default().push(attempt);
     }
 
+    /// How often a task was run again.
+    pub(crate) fn counters_of(&self, task: TaskId) -> TaskCounters {
+        self.counters.get(&task).copied().unwrap_or_default()
+    }
+
+    pub(super) fn counters_mut(&mut self, task: TaskId) -> &mut TaskCounters {
+        self.counters.entry(task).or_default()
+    }
+
+    pub(super) fn set_unusual(&mut self, task: TaskId) {
+        self.unusual.insert(task);
+    }
+
+    /// Whether, by its exit conditions, a task has failed and satisfies its dependents, or has succeeded and blocks
+    /// them.
+    pub(crate) fn is_unusual(&self, task: TaskId) -> bool {
+        self.unusual.contains(&task)
+    }
+
     /// All attempts on record, for those who drop them one by one.
     pub(crate) fn take_attempts(&mut self) -> Vec<Attempt> {
         std::mem::take(&mut self.attempts)
             .into_values()
             .flatten()
             .collect()
+    }
+
+    /// How many attempts on record did not succeed.
+    pub(crate) fn unsuccessful_attempts(&self) -> u64 {
+        let attempts = self.attempts.values().flatten();
+        let failed = attempts.filter(|attempt| !matches!(attempt.end, AttemptEnd::Succeeded));
+        failed.count() as u64
     }
 
     pub(crate) fn attempts_of(&self, task: TaskId) -> Vec<Attempt> {

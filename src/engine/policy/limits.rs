@@ -16,6 +16,8 @@ struct Group {
     run: RunRank,
     most: Option<u32>,
     running: u32,
+    /// Nothing may start.
+    paused: bool,
     /// The run's, for an array's.
     whole: Option<RunKey>,
 }
@@ -29,6 +31,7 @@ impl Limits {
             run,
             most,
             running: 0,
+            paused: false,
             whole,
         };
         self.groups.insert(key, group);
@@ -54,6 +57,13 @@ impl Limits {
         let full = |group: &&Group| group.room() == Some(0);
         let group = self.chain(key).find(full)?;
         Some((group.most?, group.whole.is_some()))
+    }
+
+    /// Lets nothing more of a group start, or lets it again.
+    pub(super) fn pause(&mut self, key: RunKey, paused: bool) {
+        if let Some(group) = self.groups.get_mut(&key) {
+            group.paused = paused;
+        }
     }
 
     pub(super) fn begin(&mut self, key: RunKey) {
@@ -82,6 +92,9 @@ impl Limits {
 
 impl Group {
     fn room(&self) -> Option<u32> {
-        Some(self.most?.saturating_sub(self.running))
+        match self.paused {
+            true => Some(0),
+            false => Some(self.most?.saturating_sub(self.running)),
+        }
     }
 }

@@ -3,35 +3,42 @@
 //! Plain state behind the engine's lock. It never does I/O, never reads a clock, starts no thread and calls no body:
 //! what follows from a decision is left in [`Effects`].
 
+mod actions;
 mod attempts;
 mod cancel;
 mod charge;
 mod check;
 mod entry;
 mod explain;
+mod gang;
 mod join;
 mod ledger;
 mod limits;
+mod listen;
 mod node;
 mod order;
+mod places;
 mod placing;
 mod queue;
 mod refuse;
 mod settle;
+mod stall;
 mod take;
 mod timers;
+mod walk;
 
 pub(crate) use attempts::Failure;
 pub(crate) use charge::Charge;
 pub(crate) use entry::{LeaseKey, RunRank};
 pub(crate) use ledger::Ledger;
 pub(crate) use order::Order;
-pub(crate) use placing::{Lane as ReadyTasks, NodeKey};
+pub(crate) use placing::{Lane as ReadyTasks, NodeKey, Part};
 pub(crate) use queue::Place;
 pub use settle::Outcome;
 pub(crate) use take::{Taken, TakenWork};
 pub(crate) use timers::Time;
 
+use super::chronicle::Fact;
 use super::flow::Segment;
 use super::{Effects, Item, Run};
 use crate::job::Frozen;
@@ -43,6 +50,7 @@ use node::Nodes;
 use placing::{Placing, Position, RunKey};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use timers::{Alarm, Timers};
 
@@ -77,14 +85,12 @@ impl Policy {
         self.refuse_too_large(run.job(), offered)?;
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
+        run.observe(effects.hears_pool);
+        effects.note(run, || Fact::RunSubmitted(run.flow().first.job.clone()));
         self.queue_sources(run, &run.flow().first, effects);
         self.set_run_limit(run, effects);
         self.set_deadlines(run, &run.flow().first, effects);
-        // Lanes of less urgent runs are asked to look: see `wants_back`.
-        self.runs
-            .range(run.rank()..)
-            .skip(1)
-            .for_each(|(_, other)| other.run.flow().gate.raise());
+        self.recall_less_urgent(run);
         if run.job().tasks == 0 && !run.job().open {
             self.end(run, effects);
         }
@@ -134,21 +140,33 @@ impl Policy {
         }
     }
 
-    /// Whether a lane, or a grant, of this run should give back what it has not begun: something more urgent waits, or its node has
-    /// fewer slots than are in use.
+    /// Whether a lane, or a grant, of this run should give back what it has not begun: its run is disabled, something more
+    /// urgent waits, or its node has fewer slots than are in use.
     pub(crate) fn wants_back(&self, run: &Run) -> bool {
         let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
         let mut before = self.runs.iter().take_while(more_urgent);
         let mut may = |group| self.limits.room(group);
         let bound = Position::before(run.rank().plain());
-        self.placing.is_over_committed()
+        run.is_disabled()
+            || self.placing.is_over_committed()
             || before.any(|(_, entry)| entry.has_or_shares_plain())
             || self.placing.has_before(bound, &mut may)
     }
 
+    /// If plain tasks of a run are ready, lanes of less urgent runs are asked to look: see `wants_back`.
+    fn recall_less_urgent(&self, run: &Run) {
+        let ready = self.runs.get(&run.rank());
+        if ready.is_none_or(|entry| entry.ready.is_empty()) {
+            return;
+        }
+        let behind = (Bound::Excluded(run.rank().last_equal()), Bound::Unbounded);
+        let less_urgent = self.runs.range(behind);
+        less_urgent.for_each(|(_, entry)| entry.run.flow().gate.raise());
+    }
+
     /// Whether there is something to start.
     fn has_work(&self) -> bool {
-        self.placing.has_ready() || self.runs.values().any(|entry| !entry.ready.is_empty())
+        self.placing.has_ready() || self.runs.values().any(|entry| entry.has_plain())
     }
 
     /// Whether there is something to start, or to steal from a lane.
@@ -199,7 +217,8 @@ impl Policy {
             effects.unplaced.extend(self.placing.remove_run(group));
             self.limits.forget(group);
         }
-        entry.run.mark_ended();
+        entry.run.mark_ended(effects.now);
+        effects.note(run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
         effects.notify.extend(entry.watchers.into_values());
@@ -211,7 +230,7 @@ impl Policy {
     /// Ready work that its lane will not begin.
     pub(crate) fn give_back(&mut self, run: &Run, items: Vec<Item>, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
-            entry.ready.extend(items);
+            entry.take_in(items);
             effects.wake = true;
         }
     }

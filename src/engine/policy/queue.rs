@@ -1,7 +1,8 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
-use super::placing::{ClassId, Placed, Position, Rank, Request, RunKey, Span, Tie};
+use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Policy, Run, RunRank};
+use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::engine::flow::{self, Segment};
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
@@ -12,13 +13,25 @@ pub(crate) struct Place {
     class: ClassId,
     group: RunKey,
     span: Span,
+    part: Option<Part>,
 }
 
 impl Place {
     pub(super) fn of(placed: &Placed) -> Option<Self> {
         let (class, group) = (placed.class, placed.run);
         let &span = placed.spans.first()?;
-        Some(Place { class, group, span })
+        let part = placed.part;
+        Some(Place {
+            class,
+            group,
+            span,
+            part,
+        })
+    }
+
+    /// Which of the task's instances it is, if there are several.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.part
     }
 
     pub(crate) fn task(&self) -> TaskId {
@@ -43,7 +56,8 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         let job = &segment.job;
         if job.queued == QueuedNodes::None {
-            return entry.ready.extend(segment.initial());
+            entry.ready.extend(segment.initial());
+            return note_sources(run, segment, effects);
         }
         for (at, &node) in (0..).zip(&job.csr.sources) {
             match job.is_queued(node) {
@@ -51,6 +65,7 @@ impl Policy {
                 false => entry.ready.push_back(segment.sources(at..at + 1)),
             }
         }
+        note_sources(run, segment, effects);
         self.queue_reached(run, effects);
     }
 
@@ -66,6 +81,14 @@ impl Policy {
         while let Some(entry) = self.entry(run) {
             let nodes = std::mem::take(&mut entry.reached);
             let opened = std::mem::take(&mut entry.opened);
+            let succeeded = std::mem::take(&mut entry.succeeded);
+            let readied = std::mem::take(&mut entry.readied);
+            for tasks in succeeded {
+                effects.note(run, || Fact::Succeeded(tasks));
+            }
+            for tasks in readied {
+                effects.note(run, || Fact::Ready { tasks, by: None });
+            }
             if nodes.is_empty() && opened.is_empty() {
                 return;
             }
@@ -88,9 +111,9 @@ impl Policy {
         };
         let Some(entry) = self.entry(run) else { return };
         if place.segment.open(array, entry) {
-            place.segment.array_succeeded(array, entry);
+            let end = place.segment.array_ended(array, entry);
             effects.finish.push((entry.run.clone(), place.task()));
-            self.fire_late(run, place.task(), effects);
+            self.fire_late(run, place.task(), end.verdict, effects);
             self.notify_array_watchers(run, &place, effects);
         }
         effects.wake = true;
@@ -114,6 +137,7 @@ impl Policy {
         // What was cancelled before it became ready has nothing to wait for.
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {
+            effects.note(run, || Fact::Postponed { task, until: start });
             self.ready_at(run, task, start, effects);
         }
     }
@@ -128,6 +152,10 @@ impl Policy {
         let Some((class, rank, group)) = self.rank(run, task) else {
             return;
         };
+        effects.note(run, || Fact::Ready {
+            tasks: TaskSpan::of(tasks.clone()),
+            by: None,
+        });
         self.placing.push(class, rank, group, tasks);
         if self.placing.holds_slots(class) {
             self.overtake(Position::before(rank));
@@ -138,8 +166,12 @@ impl Policy {
     /// What a task asks for, how urgent it is, and in which group it is counted.
     pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
         let place = run.locate(task)?;
-        let group = self.entry(run)?.group_of(place.task().0);
-        let class = self.class_of(run, &place)?;
+        let entry = self.entry(run)?;
+        let group = entry.group_of(place.task().0);
+        let class = match entry.suspects.contains(&task) {
+            true => self.placing.intern(&request(&place).alone()),
+            false => self.class_of(run, &place)?,
+        };
         let settings = place.segment.job.node_settings(place.node);
         let rank = Rank {
             task_priority: settings.priority.unwrap_or_default(),
@@ -158,29 +190,54 @@ impl Policy {
         if let Some(&class) = entry.classes.get(&kind) {
             return Some(class);
         }
-        let resources = job.node_settings(node).resources.clone();
-        let request = match waits {
-            true => Request::waiting(resources.unwrap_or_default()),
-            false => Request::blocking(resources.unwrap_or_default()),
-        };
-        let class = self.placing.intern(&request);
+        let class = self.placing.intern(&request(place));
         entry.classes.insert(kind, class);
         Some(class)
     }
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.
-    fn overtake(&self, position: Position) {
+    pub(super) fn overtake(&self, position: Position) {
         let overtaken = |rank: &RunRank| position < Position::before(rank.plain());
         let entries = self.runs.iter().filter(|(rank, _)| overtaken(rank));
         entries.for_each(|(_, entry)| entry.run.flow().gate.raise());
     }
 
     /// A task that was taken will not be begun now.
-    pub(crate) fn give_back_place(&mut self, place: Place, effects: &mut Effects) {
+    pub(crate) fn give_back_place(&mut self, run: &Run, place: &Place, effects: &mut Effects) {
+        match place.part {
+            Some(part) => self.regroup(run, place, part, effects),
+            None => self.requeue(place, effects),
+        }
+    }
+
+    pub(super) fn requeue(&mut self, place: &Place, effects: &mut Effects) {
         if self.limits.run_of(place.group).is_some() {
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }
+    }
+}
+
+/// Tasks that lanes start and that wait for nothing are ready from the start.
+fn note_sources(run: &Run, segment: &Segment, effects: &mut Effects) {
+    if !run.is_observed() {
+        return;
+    }
+    let job = &segment.job;
+    let sources = job.csr.sources.iter().copied();
+    let plain = sources.filter(|&node| !job.is_queued(node) && !job.is_array(node));
+    for tasks in TaskSpan::all(plain.map(|node| job.task(node))) {
+        effects.note(run, || Fact::Ready { tasks, by: None });
+    }
+}
+
+/// What each task of a node asks for.
+fn request(place: &flow::Place<'_>) -> Request {
+    let (job, node) = (&place.segment.job, place.node);
+    let resources = job.node_settings(node).resources.clone();
+    match job.is_asynchronous(node) {
+        true => Request::waiting(resources.unwrap_or_default()),
+        false => Request::blocking(resources.unwrap_or_default()),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Policy;
 use super::placing::Request;
 use crate::job::Frozen;
-use crate::model::{Capacity, Error, ErrorKind, Resources, Result};
+use crate::model::{Capacity, Error, ErrorKind, Resources, Result, TaskSettings};
 
 impl Policy {
     /// Refuses a job with a task that neither a node of the pool nor one that is offered can ever run.
@@ -11,7 +11,9 @@ impl Policy {
         job.requests.iter().try_for_each(|&node| {
             let settings = job.settings_of(job.task(node));
             let resources = settings.resources.clone().unwrap_or_default();
-            let fits = self.fits_ever(resources, job.is_asynchronous(node), offered);
+            let fits = within_limits(job, settings, &resources);
+            let fits =
+                fits.and_then(|()| self.fits_ever(resources, job.is_asynchronous(node), offered));
             fits.map_err(|what| refusal(job, node, &what))
         })
     }
@@ -32,6 +34,25 @@ impl Policy {
         let class = self.placing.intern(&request);
         let fits = self.placing.fits_ever(class, offered);
         fits.map_err(|too_large| too_large.to_string())
+    }
+}
+
+/// Instances start at once, and count as a task each.
+fn within_limits(
+    job: &Frozen,
+    settings: &TaskSettings,
+    resources: &Resources,
+) -> Result<(), String> {
+    let instances = resources.instances_asked();
+    let limits = job
+        .max_parallel_tasks
+        .into_iter()
+        .chain(settings.max_parallel);
+    match limits.min().filter(|&most| most < instances) {
+        None => Ok(()),
+        Some(most) => Err(format!(
+            "asks for {instances} instances at once; no more than {most} of its job's or array's tasks may run at once"
+        )),
     }
 }
 

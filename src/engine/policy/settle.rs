@@ -2,12 +2,15 @@
 
 use super::attempts::Failure;
 use super::entry::LeaseState;
+use super::gang::PartEnd;
+use super::walk::Walk;
 use super::{Effects, Policy, Run};
-use crate::engine::flow::{ArrayFlow, Place, Settled};
-use crate::graph::node_of;
-use crate::model::{Attempt, AttemptEnd, BoxError, Returned, TaskId, TaskSettings, TaskState};
+use crate::engine::chronicle::Fact;
+use crate::engine::flow::{ArrayFlow, Place, Settled, Verdict};
+use crate::model::{
+    Attempt, AttemptEnd, BoxError, DependencyAction, Returned, TaskId, TaskSettings, TaskState,
+};
 use event_listener::EventListener;
-use std::ops::Range;
 use std::time::Duration;
 
 /// How an attempt that was leased one by one ended.
@@ -44,29 +47,42 @@ impl Outcome {
     }
 }
 
-/// Tasks that can no longer succeed: a node, or elements of the array that a node is, by their indexes.
-enum Lost {
-    Node(TaskId),
-    Elements(TaskId, Range<u32>),
-}
-
 impl Policy {
-    /// An executor reports the end of an attempt. One that is no longer current is ignored.
+    /// An executor reports the end of an attempt, or of an instance of it. One that is no longer current is ignored.
     pub(crate) fn complete(
         &mut self,
         run: &Run,
         task: TaskId,
-        attempt: u32,
+        (attempt, instance): (u32, u32),
         ended: Ended,
         effects: &mut Effects,
     ) {
         let current = self
             .entry(run)
             .filter(|entry| entry.is_current(task, attempt));
-        let Some(lease) = current.and_then(|entry| entry.leased.remove(&task)) else {
+        let Some(entry) = current else { return };
+        let part = matches!(ended, Ended::Succeeded)
+            .then(|| entry.part_succeeded(task, instance))
+            .flatten();
+        if matches!(part, Some(PartEnd::Wait)) {
+            return;
+        }
+        let Some(mut lease) = entry.leased.remove(&task) else {
             return;
         };
-        self.timers.clear_all(lease.timer);
+        if let Some(part) = part {
+            lease.stored = matches!(part, PartEnd::All);
+        }
+        let is_gang = entry.musters.contains_key(&task);
+        let ended = match ended {
+            // Others have begun the same attempt: it has had its number.
+            Ended::Returned(Returned::NotBegun) if is_gang => Ended::Returned(Returned::TakenAway),
+            ended => ended,
+        };
+        if is_gang {
+            self.stop_attempt(run, task, attempt, Some(instance), effects);
+        }
+        self.timers.clear_all(lease.timers());
         let started = Some(lease.started.saturating_sub(run.submitted()));
         match ended {
             Ended::Succeeded if lease.stored => self.succeed(run, task, &lease, effects),
@@ -82,9 +98,13 @@ impl Policy {
                 );
             }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
-            Ended::Cancelled => self.end_task(run, task, TaskState::Cancelled, effects),
+            Ended::Cancelled => {
+                effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Cancelled));
+                self.end_task(run, task, TaskState::Cancelled, false, effects);
+            }
             Ended::Returned(why) => self.take_back(run, task, attempt, why, effects),
         }
+        self.come_to_rest(run, effects);
         effects.wake = true;
     }
 
@@ -94,16 +114,26 @@ impl Policy {
     }
 
     /// Whether the attempt may store its output now: it is current and has not done so. It counts as having done so.
-    pub(crate) fn may_store(&mut self, run: &Run, task: TaskId, attempt: u32) -> bool {
-        let lease = self
-            .entry(run)
-            .and_then(|entry| entry.leased.get_mut(&task));
-        lease.is_some_and(|lease| {
-            lease.attempt == attempt && !std::mem::replace(&mut lease.stored, true)
-        })
+    pub(crate) fn may_store(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        (attempt, instance): (u32, u32),
+    ) -> bool {
+        let Some(entry) = self.entry(run) else {
+            return false;
+        };
+        let lease = entry.leased.get_mut(&task);
+        let Some(lease) = lease.filter(|lease| lease.attempt == attempt) else {
+            return false;
+        };
+        let first = !std::mem::replace(&mut lease.stored, true);
+        entry.may_store_part(task, instance).unwrap_or(first)
     }
 
     fn succeed(&mut self, run: &Run, task: TaskId, lease: &LeaseState, effects: &mut Effects) {
+        let attempt = lease.attempt;
+        effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Succeeded));
         if lease.attempt > 1 {
             let since = |time: Duration| time.saturating_sub(run.submitted());
             let (started, ended) = (Some(since(lease.started)), since(effects.now));
@@ -122,53 +152,95 @@ impl Policy {
             return;
         };
         let Some(entry) = self.entry(run) else { return };
-        effects.release.push((entry.run.clone(), task));
-        let Place {
-            segment,
-            node,
-            index,
-        } = &place;
-        match place.array() {
-            None => {
-                segment.word(*node).succeed();
-                segment.fire(*node, entry);
-                self.fire_late(run, task, effects);
-            }
-            Some(array) => {
-                let elements = *index..index + 1;
-                let completed = segment.elements_succeeded(array, elements.clone(), entry);
-                if completed {
-                    segment.array_succeeded(array, entry);
-                    effects.finish.push((entry.run.clone(), place.task()));
-                }
-                let settled = Settled {
-                    node: place.task().0,
-                    elements,
-                    completed,
-                };
-                self.fire_late_settled(run, &settled, effects);
-                self.notify_array_watchers(run, &place, effects);
-            }
+        if !entry.left_behind.contains(&task) {
+            effects.release.push((entry.run.clone(), task));
         }
-        self.queue_reached(run, effects);
-        self.notify_watchers(run, task, effects);
-        self.report(run, 1, effects);
+        let consequences = place.segment.job.of_success(task);
+        if consequences.is_some_and(|after| after.dependency_action == DependencyAction::Block) {
+            self.succeed_and_block(run, task, effects);
+        } else {
+            self.settle_success(run, task, &place, effects);
+            self.recall_less_urgent(run);
+            self.queue_reached(run, effects);
+            self.notify_watchers(run, task, effects);
+            self.report(run, 1, effects);
+        }
+        if let Some(after) = consequences {
+            self.act(run, task, after.job_action, None, effects);
+        }
     }
 
-    /// Ends a task that has not ended and that nobody can settle meanwhile. Its dependents are skipped.
+    /// Writes a success down, and tells those who depend on it.
+    fn settle_success(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        place: &Place<'_>,
+        effects: &mut Effects,
+    ) {
+        let (segment, node) = (&place.segment, place.node);
+        let Some(entry) = self.entry(run) else { return };
+        let Some(array) = place.array() else {
+            segment.word(node).succeed();
+            segment.fire(node, entry);
+            return self.fire_late(run, task, Verdict::Succeeded, effects);
+        };
+        let elements = place.index..place.index + 1;
+        let ended = segment.elements_succeeded(array, elements.clone(), entry);
+        let settled = Settled {
+            node: place.task().0,
+            elements,
+            end: ended.then(|| segment.array_ended(array, entry)),
+        };
+        if settled.releases() {
+            effects.finish.push((entry.run.clone(), place.task()));
+        }
+        self.fire_late_settled(run, &settled, effects);
+        self.notify_array_watchers(run, place, effects);
+    }
+
+    /// As its exit conditions say, nothing that depends on the task runs although it succeeded.
+    fn succeed_and_block(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+        run.ledger().set_unusual(task);
+        let mut walk = Walk::new(run);
+        walk.end(task, TaskState::Succeeded, false);
+        let ended = self.finish_walk(run, walk, effects);
+        self.report(run, ended, effects);
+    }
+
+    /// Ends a task that has not ended and that nobody can settle meanwhile. What depends on it is skipped, but for what
+    /// may run all the same: with `satisfied`, that is all that needs no value of it.
     pub(super) fn end_task(
         &mut self,
         run: &Run,
         task: TaskId,
         state: TaskState,
+        satisfied: bool,
         effects: &mut Effects,
     ) {
         let mut walk = Walk::new(run);
-        walk.end(task, state);
-        walk.skip_dependents();
-        let ended = walk.counted();
-        self.notify_ended(run, effects);
+        walk.end(task, state, satisfied);
+        let ended = self.finish_walk(run, walk, effects);
         self.report(run, ended, effects);
+    }
+
+    /// Ends what depends on what the walk has ended, or lets it go on. Returns how many tasks have ended.
+    pub(super) fn finish_walk(
+        &mut self,
+        run: &Run,
+        mut walk: Walk<'_>,
+        effects: &mut Effects,
+    ) -> u64 {
+        walk.skip_dependents();
+        if let Some(entry) = self.entry(run) {
+            walk.pass(entry);
+            effects.wake |= !entry.ready.is_empty();
+        }
+        let ended = walk.counted(effects);
+        self.recall_less_urgent(run);
+        self.queue_reached(run, effects);
+        self.notify_ended(run, effects);
+        ended
     }
 
     /// Tasks have ended. The last one ends the run.
@@ -211,158 +283,14 @@ impl Policy {
     }
 }
 
-/// Ends tasks, and finds those that can't run for it.
-pub(super) struct Walk<'a> {
-    run: &'a Run,
-    lost: Vec<Lost>,
-    failed_or_other: [u64; 3],
-}
-
-impl<'a> Walk<'a> {
-    pub(super) fn new(run: &'a Run) -> Self {
-        Walk {
-            run,
-            lost: Vec::new(),
-            failed_or_other: [0; 3],
-        }
-    }
-
-    /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
-    pub(super) fn end(&mut self, task: TaskId, state: TaskState) {
-        let Some(place) = self.run.locate(task) else {
-            return;
-        };
-        match place.array() {
-            None => self.end_node(&place, state),
-            Some(array) => {
-                let all = 0..place.segment.job.arrays[array].len;
-                let elements = match task.is_element() {
-                    true => place.index..place.index + 1,
-                    false => all,
-                };
-                self.end_elements(&place, array, elements, state);
-            }
-        }
-    }
-
-    fn end_node(&mut self, place: &Place<'_>, state: TaskState) {
-        let word = place.segment.word(place.node);
-        if word.is_pending() {
-            word.end(state);
-            self.count(state, 1);
-            self.lost.push(Lost::Node(place.task()));
-        }
-    }
-
-    /// Ends those of the elements that have not ended. The array as a node ends with the first of them.
-    fn end_elements(
-        &mut self,
-        place: &Place<'_>,
-        array: usize,
-        elements: Range<u32>,
-        state: TaskState,
-    ) {
-        let flow = place.segment.array(array);
-        let pending: Vec<_> = flow.pending(elements.clone()).collect();
-        if pending.is_empty() && !elements.is_empty() {
-            return;
-        }
-        for range in pending {
-            flow.end(range.clone(), state);
-            self.count(state, u64::from(range.end - range.start));
-            self.lost.push(Lost::Elements(place.task(), range));
-        }
-        let word = place.segment.word(place.node);
-        if word.is_pending() {
-            word.end(state);
-            self.lost.push(Lost::Node(place.task()));
-        }
-    }
-
-    /// Ends elements of the array that a node is.
-    pub(super) fn end_range(&mut self, node: TaskId, elements: Range<u32>, state: TaskState) {
-        let place = self.run.locate(node);
-        if let Some((place, array)) = place.and_then(|place| place.array().map(|at| (place, at))) {
-            self.end_elements(&place, array, elements, state);
-        }
-    }
-
-    /// Ends everything that depends on what was ended so far.
-    pub(super) fn skip_dependents(&mut self) {
-        while let Some(lost) = self.lost.pop() {
-            match lost {
-                Lost::Node(node) => {
-                    self.skip_successors(node);
-                    self.skip_late(node);
-                }
-                Lost::Elements(node, range) => {
-                    self.skip_each(node, &range);
-                    self.skip_late_each(node, &range);
-                }
-            }
-        }
-    }
-
-    fn skip_successors(&mut self, node: TaskId) {
-        let Some(place) = self.run.locate(node) else {
-            return;
-        };
-        let job = &place.segment.job;
-        let successors = job.csr.successors(place.node).iter();
-        successors.for_each(|&entry| self.end(job.task(node_of(entry)), TaskState::Skipped));
-    }
-
-    fn skip_each(&mut self, node: TaskId, elements: &Range<u32>) {
-        let Some(place) = self.run.locate(node) else {
-            return;
-        };
-        let job = &place.segment.job;
-        let each_to = place.array().map(|array| &job.arrays[array].each_to);
-        for &to in each_to.into_iter().flatten() {
-            let next = job.task(job.arrays[to as usize].node);
-            self.end_range(next, elements.clone(), TaskState::Skipped);
-        }
-    }
-
-    /// What was added to the run, and depends on the node.
-    fn skip_late(&mut self, task: TaskId) {
-        let Some(open) = &self.run.open else { return };
-        for (to, _) in open.dependents(task).into_iter().filter(|(_, each)| !each) {
-            self.end(to, TaskState::Skipped);
-        }
-    }
-
-    /// What was added to the run, and depends on single elements.
-    fn skip_late_each(&mut self, node: TaskId, elements: &Range<u32>) {
-        let Some(open) = &self.run.open else { return };
-        for (to, _) in open.dependents(node).into_iter().filter(|(_, each)| *each) {
-            self.end_range(to, elements.clone(), TaskState::Skipped);
-        }
-        let tasks = self.run.elements(node, elements);
-        tasks.into_iter().for_each(|task| self.skip_late(task));
-    }
-
-    /// Enters what was ended in the ledger, and says how much.
-    pub(super) fn counted(self) -> u64 {
-        let [failed, skipped, cancelled] = self.failed_or_other;
-        let mut ledger = self.run.ledger();
-        ledger.skipped += skipped;
-        ledger.cancelled += cancelled;
-        failed + skipped + cancelled
-    }
-
-    fn count(&mut self, state: TaskState, tasks: u64) {
-        let at = match state {
-            TaskState::Failed => 0,
-            TaskState::Skipped => 1,
-            _ => 2,
-        };
-        self.failed_or_other[at] += tasks;
-    }
+/// The end of an attempt that was leased.
+pub(super) fn attempt_ended(task: TaskId, attempt: u32, end: AttemptEnd) -> Fact {
+    let end = Box::new(end);
+    Fact::AttemptEnded { task, attempt, end }
 }
 
 impl Policy {
-    /// Listens for a task's end; `None` when it has ended already.
+    /// Listens for a task's end; `None` when it has ended already, or is not to be expected.
     pub(crate) fn watch(
         &mut self,
         run: &Run,
@@ -373,7 +301,7 @@ impl Policy {
             return None;
         }
         self.quiesce(run, effects);
-        if run.ended_state(task).is_some() {
+        if run.ended_state(task).is_some() || run.is_at_rest() {
             return None;
         }
         run.locate(task)?.watch();
@@ -387,7 +315,7 @@ impl Policy {
         effects.wake |= !entry.ready.is_empty();
         let owner = entry.run.clone();
         for settled in settled {
-            if settled.completed {
+            if settled.releases() {
                 let array = TaskId(settled.node);
                 effects.finish.push((owner.clone(), array));
             }

@@ -3,10 +3,11 @@
 use super::super::flow::Ready;
 use super::charge::{Charge, Share};
 use super::entry::Entry;
-use super::placing::{NodeKey, Placed, Position, Room};
+use super::placing::{NodeKey, Part, Placed, Position, Room};
 use super::queue::Place;
 use super::timers::Alarm;
 use super::{Effects, Item, Policy, Run, RunRank};
+use crate::engine::chronicle::{Fact, Spot};
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
 use std::ops::Range;
@@ -73,7 +74,7 @@ impl Policy {
     fn first_plain(&self, lanes: bool) -> Option<RunRank> {
         let has_some = |entry: &Entry| match lanes {
             true => entry.has_or_shares_plain(),
-            false => !entry.ready.is_empty(),
+            false => entry.has_plain(),
         };
         let mut runs = self.runs.iter();
         runs.find(|(_, entry)| has_some(entry))
@@ -130,6 +131,7 @@ impl Policy {
             .and_then(|rank| self.runs.get(&rank));
         let run = run.map(|entry| entry.run.clone());
         let started = place.zip(run).filter(|(place, run)| pending(place, run));
+        let started = started.filter(|(place, run)| self.muster(run, place));
         let Some((place, run)) = started else {
             self.placing.release(node, placed.allocation);
             return None;
@@ -146,8 +148,33 @@ impl Policy {
         })
     }
 
-    /// Begins an attempt, unless the task has ended meanwhile.
-    pub(crate) fn begin(&mut self, run: &Run, task: TaskId, effects: &mut Effects) -> Option<u32> {
+    /// Begins an instance of a task, unless what was placed with it is over meanwhile: with the first, an attempt begins.
+    pub(crate) fn begin_part(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        part: Part,
+        spot: Spot,
+        effects: &mut Effects,
+    ) -> Option<u32> {
+        let begun = self.entry(run)?.join(task, part)?;
+        let attempt = begun.or_else(|| self.begin(run, task, spot, effects))?;
+        self.entry(run)?.set_muster_attempt(task, attempt);
+        Some(attempt)
+    }
+
+    /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile.
+    pub(crate) fn begin(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        spot: Spot,
+        effects: &mut Effects,
+    ) -> Option<u32> {
+        if run.is_disabled() {
+            self.put_back(run, task, effects);
+            return None;
+        }
         let place = run.locate(task)?;
         let job = &place.segment.job;
         let settings = job.settings_of(task);
@@ -163,7 +190,20 @@ impl Policy {
         if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now);
         }
-        Some(entry.lease(task, effects.now, timer))
+        let attempt = entry.lease(task, effects.now, timer);
+        let watch = self.watch_progress(run, task, attempt, effects.now, effects);
+        if let Some(lease) = self
+            .entry(run)
+            .and_then(|entry| entry.leased.get_mut(&task))
+        {
+            lease.watch = watch;
+        }
+        effects.note(run, || Fact::Started {
+            task,
+            attempt,
+            spot,
+        });
+        Some(attempt)
     }
 
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
@@ -187,14 +227,13 @@ impl Policy {
 
     /// Plain tasks that were taken and not begun.
     pub(crate) fn give_back_tasks(&mut self, run: &Run, tasks: Vec<TaskId>, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        entry.ready.extend(tasks.into_iter().map(Item::task));
-        effects.wake = true;
+        let items = tasks.into_iter().map(Item::task).collect();
+        self.give_back(run, items, effects);
     }
 
-    pub(crate) fn is_leased(&mut self, run: &Run, task: TaskId) -> bool {
-        self.entry(run)
-            .is_some_and(|entry| entry.leased.contains_key(&task))
+    /// How many of a run's attempts an executor has been given one by one.
+    pub(crate) fn leases_of(&mut self, run: &Run) -> u64 {
+        self.entry(run).map_or(0, |entry| entry.leased.len() as u64)
     }
 }
 
@@ -220,7 +259,7 @@ impl Run {
         place.is_some_and(|place| place.segment.job.is_queued(place.node))
     }
 
-    fn is_array(&self, node: u32) -> bool {
+    pub(super) fn is_array(&self, node: u32) -> bool {
         let place = self.locate(TaskId(node));
         place.is_some_and(|place| place.array().is_some())
     }

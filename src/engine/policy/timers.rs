@@ -26,6 +26,8 @@ pub(super) enum Alarm {
     Ready(RunRank, TaskId),
     /// The attempt has had its time.
     TimeLimit(RunRank, TaskId, u32),
+    /// Nothing may have been heard of the attempt for too long.
+    Stalled(RunRank, TaskId, u32),
     /// The task should have ended.
     Deadline(RunRank, TaskId),
     /// The run has had its time.

@@ -5,7 +5,7 @@ use crate::executor::{Lease, LeaseId};
 use crate::job::Frozen;
 use crate::model::{Command, LaunchError, PreProcessingError, Workplace};
 use crate::sync::lock;
-use crate::work::{Launched, Launcher};
+use crate::work::{Launched, Launcher, LiveStreams};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -76,15 +76,22 @@ impl Launcher for OfLease<'_> {
     fn launch(&self, command: &Command) -> Launched {
         let (commands, lease) = (self.commands, self.lease);
         let stop = commands.begin(lease)?;
-        let job = lease.part();
-        let result = commands.agent.run(command, &assignment(lease, &job), &stop);
+        let (live, task) = (lease.engine_run().live(), lease.task_id());
+        let (job, show) = (lease.part(), |streams| live.begin(task, streams));
+        let assignment = assignment(lease, &job, &show);
+        let result = commands.agent.run(command, &assignment, &stop);
+        live.end(task);
         commands.end(lease, stop);
         result
     }
 }
 
 /// `job` is what the task was described with.
-fn assignment<'a>(lease: &'a Lease, job: &'a Frozen) -> Assignment<'a> {
+fn assignment<'a>(
+    lease: &'a Lease,
+    job: &'a Frozen,
+    show: &'a dyn Fn(LiveStreams),
+) -> Assignment<'a> {
     let (run, task) = (lease.engine_run(), lease.task_id());
     let settings = job.settings_of(task);
     let kind = if task.is_element() { 'e' } else { 't' };
@@ -99,6 +106,7 @@ fn assignment<'a>(lease: &'a Lease, job: &'a Frozen) -> Assignment<'a> {
         threads: resources.map_or(1, threads),
         time_limit: settings.time_limit,
         settings: &job.command_settings,
+        show,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs tasks on threads of this process.
 
 mod crew;
+mod memory;
 mod wait;
 mod worker;
 
@@ -58,7 +59,9 @@ impl ThreadExecutor {
         let node = NodeSpec::new(threads).async_slots(async_slots);
         Ok(ThreadExecutor {
             threads,
-            node: node.cpus(u32::try_from(cores()).unwrap_or(u32::MAX)),
+            node: node
+                .cpus(u32::try_from(cores()).unwrap_or(u32::MAX))
+                .memory(memory::bytes()),
             runtime: wait::Runtime::here(),
             workplace: Workplace::default(),
         })
@@ -85,8 +88,9 @@ impl ThreadExecutor {
         self
     }
 
-    /// How many bytes of memory there are for tasks that ask for some. Default: none is declared, so that a job that asks
-    /// for memory is refused.
+    /// How many bytes of memory there are for tasks that ask for some. Default: the machine's, or what the process's
+    /// control groups leave it of that; on systems other than Linux none is declared, so that a job that asks for memory is
+    /// refused. Nothing keeps a body from using more than its task asked for.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.node = self.node.memory(bytes);
         self

@@ -1,7 +1,7 @@
 //! One thread of the executor.
 
 use super::crew::Crew;
-use crate::engine::{self, Charge, Current, Lane, Run, Taken, TakenWork};
+use crate::engine::{self, Charge, Current, Lane, Log, Run, Taken, TakenWork};
 use crate::executor::grant::{Grant, Started};
 use crate::model::{Result, TaskId};
 use crate::sync::Signal;
@@ -19,6 +19,8 @@ pub(super) struct Worker {
 struct Desk {
     crew: Arc<Crew>,
     lane: Lane,
+    /// What the lane writes down, while somebody listens.
+    log: Arc<Log>,
     /// What the thread is working on, and the task if it is not a lane's.
     charge: RefCell<Option<(Arc<Charge>, Option<TaskId>)>>,
 }
@@ -33,6 +35,7 @@ impl Worker {
         let desk = Desk {
             crew: crew.clone(),
             lane: Lane::new(),
+            log: Arc::default(),
             charge: RefCell::new(None),
         };
         Worker {
@@ -65,10 +68,16 @@ impl Worker {
         let run = charge.run().clone();
         let host: Arc<dyn Host> = run.clone();
         charge.set_lane(self.desk.lane.shared());
+        let scribe = run.scribe(&self.desk.log, &charge);
         self.desk.charge.replace(Some((charge, None)));
-        self.desk
-            .lane
-            .work(run.flow(), &host, &*run, run.engine().bell(), seen, items);
+        self.desk.lane.work(
+            run.flow(),
+            &host,
+            &*run,
+            run.engine().bell(),
+            (items, seen),
+            scribe,
+        );
         self.desk.charge.replace(None);
     }
 

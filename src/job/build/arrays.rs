@@ -2,6 +2,7 @@
 
 use super::{Job, collect};
 use crate::graph::Dependency;
+use crate::job::addition::Needs;
 use crate::job::frozen::{ArrayPart, array_of_node};
 use crate::model::{Defect, DefectKind, Name};
 use crate::work::{
@@ -144,7 +145,7 @@ impl Job {
                     self.want(input);
                     each.extend(self.array_of(self.local(input.task())));
                 }
-                Dependency::Each => self.follow_earlier(node, input.task(), true),
+                Dependency::Each => self.follow_earlier(node, input.task(), Needs::Each),
                 _ => self.depend(node, input),
             }
         }

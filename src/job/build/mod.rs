@@ -3,7 +3,7 @@
 mod arrays;
 mod tasks;
 
-use super::addition::{Numbers, Ties};
+use super::addition::{Needs, Numbers, Ties};
 use super::frozen::ArrayPart;
 use super::settings::JobSettings;
 use crate::graph::{Edges, Graph};
@@ -52,6 +52,9 @@ pub struct Job {
     pub(super) labels: HashMap<u32, Arc<str>>,
     /// Dependencies by name, resolved when the job is frozen: the name may come later.
     pub(super) by_name: Vec<(u32, String)>,
+    /// Edges, from and to, that carry no value, to tasks that may have inputs; and those that any outcome passes.
+    pub(super) order_only: Vec<(u32, u32)>,
+    pub(super) any_outcome: Vec<(u32, u32)>,
     /// How many inputs read a node's output, for nodes up to the last that owns what it puts out.
     pub(super) wanted: Vec<u32>,
     pub(super) owners: Vec<u32>,
@@ -84,6 +87,8 @@ impl Job {
             names: HashMap::new(),
             labels: HashMap::new(),
             by_name: Vec::new(),
+            order_only: Vec::new(),
+            any_outcome: Vec::new(),
             wanted: Vec::new(),
             owners: Vec::new(),
             kept: Vec::new(),
@@ -102,9 +107,9 @@ impl Job {
             return;
         };
         if before.job == self.tag {
-            self.edges.add_edge(self.local(before), after);
+            self.add_order(self.local(before), after);
         } else {
-            self.follow_earlier(after, before, false);
+            self.follow_earlier(after, before, Needs::Success);
         }
     }
 
@@ -176,7 +181,10 @@ impl Job {
     /// The node reads an input: it follows that node, and wants its output.
     #[inline]
     fn depend(&mut self, node: u32, input: Upstream) {
-        self.follow(node, input.task());
+        match input.job == self.tag {
+            true => self.edges.follow(self.local(input.task())),
+            false => self.follow_earlier(node, input.task(), Needs::Value),
+        }
         self.want(input);
     }
 
@@ -197,7 +205,15 @@ impl Job {
         if before.job == self.tag {
             self.edges.follow(self.local(before));
         } else {
-            self.follow_earlier(node, before, false);
+            self.follow_earlier(node, before, Needs::Success);
+        }
+    }
+
+    /// A node that has been added is to follow another, with no value passed.
+    pub(super) fn add_order(&mut self, before: u32, after: u32) {
+        if !self.edges.had(before, after) {
+            self.order_only.push((before, after));
+            self.edges.add_edge(before, after);
         }
     }
 
@@ -220,7 +236,7 @@ impl Job {
 
     /// The node of one of its own handles, counted from 0.
     #[inline]
-    fn local(&self, task: TaskRef) -> u32 {
+    pub(in crate::job) fn local(&self, task: TaskRef) -> u32 {
         task.task.0 - self.numbers.nodes.start
     }
 

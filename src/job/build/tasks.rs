@@ -3,7 +3,7 @@
 use super::{Job, collect};
 use crate::job::task::Task;
 use crate::model::{Defect, DefectKind, Error, Name, Result, TaskSettings};
-use crate::work::{Array, Body, Handle, Inputs, Ref, TaskRef, task_unit};
+use crate::work::{Array, Body, Handle, Inputs, Ref, TaskRef, Upstream, task_unit};
 use std::collections::HashMap;
 
 impl Job {
@@ -65,6 +65,7 @@ impl Job {
     /// Adds a task with settings of its own.
     pub fn add<T: Send + Sync + 'static>(&mut self, task: Task<T>) -> Handle<T> {
         let node = self.begin_node(task.name);
+        self.note_order_only(node, &task.inputs, &task.after);
         task.inputs
             .iter()
             .for_each(|&input| self.depend(node, input));
@@ -84,10 +85,26 @@ impl Job {
             _ => at,
         });
         self.end_node(unit);
-        Handle {
+        let handle = Handle {
             job: self.tag,
             node: self.number(node),
             slot,
+        };
+        task.after_any_outcome
+            .into_iter()
+            .for_each(|before| self.order_any_outcome(before, handle));
+        handle
+    }
+
+    /// Of a task with inputs, remembers what it follows without reading it.
+    fn note_order_only(&mut self, node: u32, inputs: &[Upstream], after: &[TaskRef]) {
+        if !inputs.is_empty() {
+            let reads = |before: &TaskRef| inputs.iter().any(|input| input.task() == *before);
+            let own = after.iter().filter(|before| before.job == self.tag);
+            let order_only = own.filter(|before| !reads(before));
+            let edges = order_only.map(|&before| (self.local(before), node));
+            let edges: Vec<_> = edges.collect();
+            self.order_only.extend(edges);
         }
     }
 

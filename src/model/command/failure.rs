@@ -1,7 +1,7 @@
 //! How commands fail.
 
-use super::{CommandOutput, ExitCode};
-use crate::model::TimeLimitOver;
+use super::CommandOutput;
+use crate::model::{ExitCode, TimeLimitOver};
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;

@@ -2,19 +2,20 @@
 
 mod failure;
 mod files;
+mod live;
 mod output;
 mod settings;
-mod stage;
 
 pub use failure::{CommandFailure, Ending, LaunchError, UploadError};
 pub use files::{FileSource, OutputFiles, PickUp};
+pub use live::Tail;
 pub use output::{Captured, CommandOutput, Straggler, Usage};
 pub use settings::{CommandSettings, Retention, Stragglers};
-pub use stage::{ExitCode, FileUploadError, PreProcessingError};
 
 pub(crate) use files::ResourceFile;
 #[cfg(target_os = "linux")]
 pub(crate) use files::{Content, leaves};
+pub(crate) use live::LiveStream;
 #[cfg(target_os = "linux")]
 pub(crate) use output::{Keeper, Kept};
 #[cfg(target_os = "linux")]

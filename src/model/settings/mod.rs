@@ -1,15 +1,19 @@
 //! Settings of jobs and tasks.
 
+mod placement;
 mod retries;
 mod task;
 
+pub use placement::Placement;
 pub(crate) use retries::seed;
 pub use retries::{Backoff, MaxRetries, Permanent, RetryIf};
 pub use task::TaskSettings;
 
 use serde::{Deserialize, Serialize};
 
-/// What the failure of a task means for the rest of its job. The dependents of a failed task never run.
+/// What the failure of a task means for the rest of its job. The dependents of a failed task are skipped, unless its
+/// [exit conditions](crate::ExitConditions) satisfy them or they wait for
+/// [any outcome](crate::Task::after_any_outcome).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 //! Settings of a task, or of every element of an array.
 
 use super::retries::{Backoff, MaxRetries, RetryIf};
-use crate::model::Resources;
+use crate::model::{ExitConditions, Resources};
 use serde::{Deserialize, Serialize};
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -32,6 +32,9 @@ pub struct TaskSettings {
     pub(crate) priority: Option<i32>,
     pub(crate) resources: Option<Resources>,
     pub(crate) max_parallel: Option<u32>,
+    pub(crate) stalled_after: Option<Duration>,
+    pub(crate) max_recoveries: Option<u32>,
+    pub(crate) exit_conditions: Option<ExitConditions>,
 }
 
 impl TaskSettings {
@@ -112,6 +115,28 @@ impl TaskSettings {
         self
     }
 
+    /// An attempt of which nothing is heard for so long is told of as [stalled](crate::EventKind::AttemptStalled), and
+    /// [`Run::explain`](crate::Run::explain) says so. It runs on; a [time limit](Self::time_limit) would end it. What is
+    /// heard is [`Context::report_progress`](crate::Context::report_progress). Default: never.
+    pub fn stalled_after(mut self, silence: Duration) -> Self {
+        self.stalled_after = Some(silence);
+        self
+    }
+
+    /// How often the task may lose its node, or worker process, and be run again; one more loss, and it counts as the
+    /// cause and fails. After its second loss it runs alone on its node, so that others aren't lost with it. Default 5.
+    pub fn max_recoveries(mut self, recoveries: u32) -> Self {
+        self.max_recoveries = Some(recoveries);
+        self
+    }
+
+    /// What the task's end means for its dependents and its job, by exit code or kind of failure. They replace those
+    /// that were set before, and the job's default ones, as a whole. Default: none.
+    pub fn exit_conditions(mut self, conditions: ExitConditions) -> Self {
+        self.exit_conditions = Some(conditions);
+        self
+    }
+
     /// What is not set, from `defaults`.
     pub(crate) fn or(self, defaults: &TaskSettings) -> Self {
         TaskSettings {
@@ -125,16 +150,30 @@ impl TaskSettings {
             priority: self.priority.or(defaults.priority),
             resources: self.resources.or_else(|| defaults.resources.clone()),
             max_parallel: self.max_parallel.or(defaults.max_parallel),
+            stalled_after: self.stalled_after.or(defaults.stalled_after),
+            max_recoveries: self.max_recoveries.or(defaults.max_recoveries),
+            exit_conditions: self
+                .exit_conditions
+                .or_else(|| defaults.exit_conditions.clone()),
         }
     }
 
-    /// Whether lanes may start the task: nothing here needs a clock before it fails, or counts what runs.
+    /// Whether lanes may start the task: nothing here needs a clock before it fails, counts what runs, or has to be
+    /// looked at when it succeeds.
     pub(crate) fn is_plain(&self) -> bool {
         self.time_limit.is_none()
             && self.total_time_limit.is_none()
             && self.start_after.is_none()
             && self.deadline.is_none()
             && self.max_parallel.is_none()
+            && self.stalled_after.is_none()
+            && !self.acts_on_success()
+    }
+
+    /// Whether a success has consequences of its own.
+    pub(crate) fn acts_on_success(&self) -> bool {
+        let conditions = self.exit_conditions.as_ref();
+        conditions.is_some_and(|conditions| conditions.of_success().is_some())
     }
 
     /// Whether the task has a say in the order of its job: then no other may jump it.

@@ -26,6 +26,13 @@ pub(crate) fn may(world: &World, node: usize, name: Name, lease: &Lease, just_ta
     is_in_time(world, name, &at);
     has_a_retry_left(world, name, &at);
     is_within_limits(world, name, &at);
+    if just_taken && world.is_suspect(name) {
+        let others = &world.nodes[node].workers;
+        assert!(
+            others.iter().all(|worker| worker.held.is_none()),
+            "{at} does not begin alone"
+        );
+    }
     match just_taken {
         true => urgency::is_kept(world, node, name),
         false => urgency::is_not_recalled(world, node, name),

@@ -7,6 +7,10 @@ use crate::world::World;
 pub(crate) fn nothing_stands_still(world: &World) {
     let mut first = world.startable();
     let most = first.iter().map(|&name| world.urgency(name)).max();
+    if first.iter().any(|&name| world.is_suspect(name)) {
+        // It waits for a node of its own, and others for it.
+        return;
+    }
     first.retain(|&name| Some(world.urgency(name)) == most);
     for node in world.nodes.iter().filter(|_| !first.is_empty()) {
         let free = world.free(node);

@@ -48,7 +48,7 @@ fn take_at(world: &mut World, node: usize) -> bool {
     world.nodes[node].workers.push(Worker {
         grant: Some(grant),
         held: None,
-        job: None,
+        last: None,
     });
     checks::room::was_enough(world, node);
     let number = world.nodes[node].number;
@@ -81,7 +81,7 @@ fn begin_at(world: &mut World, node: usize, worker: usize, just_taken: bool) {
         label(&lease),
         lease.attempt()
     );
-    own.job = Some(name.job);
+    own.last = Some(name);
     own.held = Some(hold(world, lease, name));
     // In the end nobody sits on what others could begin.
     own.grant = own.grant.filter(|_| !world.calm);

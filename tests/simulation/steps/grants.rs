@@ -8,14 +8,14 @@ pub(crate) fn split(world: &mut World) {
         return;
     };
     let whole = &mut world.nodes[node].workers[worker];
-    let job = whole.job;
+    let last = whole.last;
     let Some(half) = whole.grant.as_mut().and_then(|grant| grant.split()) else {
         return;
     };
     world.nodes[node].workers.push(Worker {
         grant: Some(half),
         held: None,
-        job,
+        last,
     });
     let number = world.nodes[node].number;
     world.happened(format_args!("a grant of node {number} is split"));

@@ -50,7 +50,10 @@ pub(crate) fn random(world: &mut World) {
 /// There is a job, and a node.
 pub(crate) fn begin_world(world: &mut World) {
     submit::submit(world);
-    nodes::join(world);
+    match world.dice.bool() {
+        true => nodes::join(world),
+        false => nodes::join_one(world, Asks::LARGE),
+    }
 }
 
 /// From now on nothing goes wrong but bodies, everything is submitted, and there is a node for every task.

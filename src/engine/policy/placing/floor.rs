@@ -6,7 +6,7 @@ use super::nodes::{Allocation, Nodes};
 use super::rank::Position;
 use super::visit::Scratch;
 use super::{ClassId, NodeKey, Placed};
-use crate::model::Capacity;
+use crate::model::{Capacity, Placement};
 
 /// Nodes, classes, and what is reserved where.
 #[derive(Default)]
@@ -25,17 +25,6 @@ pub(super) struct Floor {
     /// What the visited node has for whoever comes next, once something is reserved there for the more urgent.
     pub(super) spare: Stock,
     pub(super) withheld: bool,
-}
-
-/// Which node a task goes to, of those that have room for it and wait for work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Placement {
-    /// The fullest one, so that others become empty and can be taken away.
-    #[cfg(test)]
-    Pack,
-    /// The emptiest one, so that tasks disturb each other least. The default, as in Azure Batch.
-    #[default]
-    Spread,
 }
 
 /// Changes.

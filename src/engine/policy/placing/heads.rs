@@ -10,8 +10,6 @@ use super::rank::Position;
 use super::visit::Scratch;
 use super::walk::Walk;
 use super::{ClassId, RunKey};
-use std::collections::BTreeSet;
-use std::ops::Bound;
 
 /// Where the most urgent lane of a class begins.
 pub(super) type Head = (Position, ClassId, RunKey);
@@ -33,20 +31,16 @@ struct Shelf {
     reach: i64,
 }
 
-/// Heads in order, with the first at hand.
-#[derive(Default)]
-struct Row {
-    heads: BTreeSet<Head>,
-    first: Option<Head>,
-}
+/// Heads in order. There are as many as distinct requests, so moving them costs little.
+type Row = Vec<Head>;
 
 /// Where a look along a row stands.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
     pub(super) head: Head,
     pub(super) slots: i64,
-    /// The shelf, and whether it is the row of those with reservations; none for a head by itself.
-    row: Option<(usize, bool)>,
+    /// The shelf, whether it is the row of those with reservations, and where in it; none for a head by itself.
+    place: Option<(usize, bool, usize)>,
 }
 
 impl Heads {
@@ -59,10 +53,12 @@ impl Heads {
     ) {
         let at = self.shelf(slots);
         let row = self.shelves[at].row_mut(held);
-        // In this order: a set that would be empty in between is freed and allocated again.
-        after.map(|head| row.heads.insert(head));
-        before.map(|head| row.heads.remove(&head));
-        row.first = row.heads.first().copied();
+        if let Some(Ok(at)) = before.map(|head| row.binary_search(&head)) {
+            row.remove(at);
+        }
+        if let Some((Err(at), head)) = after.map(|head| (row.binary_search(&head), head)) {
+            row.insert(at, head);
+        }
     }
 
     /// A reservation was made for a class, or dropped: its head changes rows.
@@ -84,7 +80,7 @@ impl Heads {
             .shelves
             .iter()
             .flat_map(|shelf| [&shelf.loose, &shelf.held]);
-        rows.flat_map(|row| row.heads.iter().copied())
+        rows.flatten().copied()
     }
 
     /// The classes of so many slots that have reservations.
@@ -92,7 +88,7 @@ impl Heads {
         let at = self
             .shelves
             .binary_search_by_key(&slots, |shelf| shelf.slots);
-        let heads = at.ok().map(|at| self.shelves[at].held.heads.iter());
+        let heads = at.ok().map(|at| self.shelves[at].held.iter());
         heads.into_iter().flatten().map(|&(_, class, _)| class)
     }
 
@@ -129,7 +125,7 @@ impl Heads {
             far.extend(head.map(|head| Cursor {
                 head,
                 slots: ready.slots(class),
-                row: None,
+                place: None,
             }));
         }
         (Walk::new(ready, near), Walk::new(ready, far))
@@ -154,15 +150,18 @@ impl Heads {
 
     /// The head of a cursor, which goes on to the next of its row.
     pub(super) fn advance(&self, at: usize, cursors: &mut Vec<Cursor>) -> Head {
-        let Cursor { head, row, .. } = cursors[at];
-        let after = (Bound::Excluded(head), Bound::Unbounded);
-        let next =
-            row.and_then(|(shelf, held)| self.shelves[shelf].row(held).heads.range(after).next());
+        let Cursor { head, place, .. } = cursors[at];
+        let next = place.map(|(shelf, held, at)| (shelf, held, at + 1));
+        let next = next.and_then(|place| Some((self.at(place)?, place)));
         match next {
-            Some(&next) => cursors[at].head = next,
+            Some((head, place)) => (cursors[at].head, cursors[at].place) = (head, Some(place)),
             None => drop(cursors.swap_remove(at)),
         }
         head
+    }
+
+    fn at(&self, (shelf, held, at): (usize, bool, usize)) -> Option<Head> {
+        self.shelves[shelf].row(held).get(at).copied()
     }
 
     fn shelf(&mut self, slots: i64) -> usize {
@@ -184,9 +183,9 @@ impl Heads {
 
 impl Shelf {
     fn cursor(&self, at: usize, held: bool) -> Option<Cursor> {
-        let head = self.row(held).first?;
-        let (slots, row) = (self.slots, Some((at, held)));
-        Some(Cursor { head, slots, row })
+        let &head = self.row(held).first()?;
+        let (slots, place) = (self.slots, Some((at, held, 0)));
+        Some(Cursor { head, slots, place })
     }
 
     fn row(&self, held: bool) -> &Row {

@@ -51,7 +51,6 @@ impl Levels {
     }
 
     /// The nodes with at least so many slots free, fewest first.
-    #[cfg(test)]
     pub(super) fn ascending(&self, least: i64) -> impl Iterator<Item = u32> + '_ {
         let levels = self.occupied_levels(clamp(least));
         levels.flat_map(|level| self.buckets[level as usize].iter().copied())
@@ -88,7 +87,6 @@ impl Levels {
         self.occupied[level as usize / 64] |= 1 << (level % 64);
     }
 
-    #[cfg(test)]
     fn occupied_levels(&self, least: u32) -> impl Iterator<Item = u32> + '_ {
         let mut from = least;
         std::iter::from_fn(move || {

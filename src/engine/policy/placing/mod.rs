@@ -42,10 +42,8 @@ pub(crate) use queue::Lane;
 pub(crate) use queue::ReadyCount;
 pub(crate) use rank::{Position, Rank, Tie};
 
-use crate::model::{Capacity, Resources};
+use crate::model::{Capacity, Placement, Resources};
 use floor::Floor;
-#[cfg(test)]
-use floor::Placement;
 use queue::Ready;
 use std::ops::Range;
 use visit::{Choice, Visit};
@@ -64,6 +62,13 @@ pub(crate) struct ClassId(u32);
 /// A node. Keys are not used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NodeKey(u32);
+
+impl NodeKey {
+    /// In the order of joining, from 0.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
 
 /// A run, or a part of one that has a limit of its own, such as an array. The number means nothing here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -110,12 +115,9 @@ pub(crate) struct Part {
 }
 
 impl Placing {
-    /// Places tasks as told; see [`Placement`].
-    #[cfg(test)]
-    pub(crate) fn new(placement: Placement) -> Self {
-        let mut placing = Placing::default();
-        placing.floor.placement = placement;
-        placing
+    /// Places tasks as told from now on.
+    pub(crate) fn set_placement(&mut self, placement: Placement) {
+        self.floor.placement = placement;
     }
 
     /// The class of a request: the same for equal requests.
@@ -180,12 +182,14 @@ impl Placing {
         may: &mut dyn FnMut(RunKey) -> Limit,
     ) -> Option<Placed> {
         if let Some(part) = self.floor.pick_up(node) {
+            self.floor.note_answer(node, true);
             return Some(part);
         }
         let visit = Visit { node, room, before };
         let choice = self.floor.choose(&self.ready, visit, may);
         let placed = choice.and_then(|choice| self.start(node, room, choice));
         self.note_holds();
+        self.floor.note_answer(node, placed.is_some());
         self.floor.check(node);
         placed
     }
@@ -315,11 +319,12 @@ impl Placing {
         self.floor.check(node);
     }
 
-    /// Whether a node waits for work: it asks as soon as it is woken. Packing and spreading choose among these. A
-    /// successful [`take`](Placing::take) clears it.
-    #[cfg(test)]
-    pub(crate) fn set_hungry(&mut self, node: NodeKey, hungry: bool) {
+    /// A node waits for work, and asks as soon as it is woken; or no longer. Packing and spreading choose among these. A
+    /// successful [`take`](Placing::take) clears it. Says whether others stood back for one that no longer waits.
+    pub(crate) fn set_hungry(&mut self, node: NodeKey, hungry: bool) -> bool {
         self.floor.nodes.set_hungry(node, hungry);
+        let state = self.floor.nodes.get_mut(node).filter(|_| !hungry);
+        state.is_some_and(|state| std::mem::take(&mut state.expected))
     }
 
     /// How many slots a node has, lent ones included, and how many of them are in use.
@@ -365,6 +370,7 @@ impl Span {
     }
 
     /// Leaves the first `tasks` here, and gives the others.
+    #[cfg(test)]
     pub(crate) fn split_off(&mut self, tasks: u32) -> Span {
         let middle = self.start.saturating_add(tasks).min(self.position.end());
         let rest = Span {

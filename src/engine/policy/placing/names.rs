@@ -12,6 +12,9 @@ pub(crate) enum Dimension {
     Cpus,
     Memory,
     Gpus,
+    /// All of a node; and a place beside what may be there alone.
+    WholeNodes,
+    Places,
     Custom(String),
 }
 
@@ -49,6 +52,20 @@ impl Names {
     }
 }
 
+impl Shortage {
+    /// Others are there; or one that is to be alone.
+    pub(super) fn of_seats(alone: bool) -> Self {
+        Shortage {
+            dimension: match alone {
+                true => Dimension::WholeNodes,
+                false => Dimension::Places,
+            },
+            asks: Amount::from_ten_thousandths(10_000),
+            has: Amount::ZERO,
+        }
+    }
+}
+
 impl fmt::Display for Dimension {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -57,6 +74,8 @@ impl fmt::Display for Dimension {
             Dimension::Cpus => "cpus",
             Dimension::Memory => "bytes of memory",
             Dimension::Gpus => "gpus",
+            Dimension::WholeNodes => "whole nodes",
+            Dimension::Places => "places beside a task that is to run alone",
             Dimension::Custom(name) => name,
         })
     }

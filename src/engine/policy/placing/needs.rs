@@ -10,14 +10,20 @@ pub(super) const SLOTS: usize = 0;
 pub(super) const ASYNC_SLOTS: usize = 1;
 pub(super) const CPUS: usize = 2;
 pub(super) const MEMORY: usize = 3;
+/// Each task takes one, and one that is to run alone takes all.
+const SEATS: usize = 4;
 /// How many dimensions every node and request has; custom ones have numbers from here on.
-pub(super) const FIXED: usize = 4;
+pub(super) const FIXED: usize = 5;
+
+/// How many seats a node has: more than can run there.
+const ALL_SEATS: i64 = 1 << 40;
 
 /// What a task asks for: its resources, and which kind of slot.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Request {
     resources: Resources,
     waits: bool,
+    alone: bool,
 }
 
 /// What one task of a class takes of a node.
@@ -42,6 +48,7 @@ impl Request {
         Request {
             resources,
             waits: false,
+            alone: false,
         }
     }
 
@@ -50,6 +57,15 @@ impl Request {
         Request {
             resources,
             waits: true,
+            alone: false,
+        }
+    }
+
+    /// For a task beside which nothing else may run on its node.
+    pub(crate) fn alone(self) -> Self {
+        Request {
+            alone: true,
+            ..self
         }
     }
 
@@ -79,7 +95,12 @@ impl fmt::Display for Request {
         } else {
             ""
         };
-        write!(f, "{}{waits}", self.resources)
+        let alone = if self.alone {
+            ", alone on its node"
+        } else {
+            ""
+        };
+        write!(f, "{}{waits}{alone}", self.resources)
     }
 }
 
@@ -88,6 +109,7 @@ impl Needs {
         let asked = &request.resources;
         let mut fixed = [0; FIXED];
         fixed[if request.waits { ASYNC_SLOTS } else { SLOTS }] = asked.slots_asked().into();
+        fixed[SEATS] = if request.alone { ALL_SEATS } else { 1 };
         fixed[CPUS] = number(asked.cpus_asked());
         fixed[MEMORY] = clamp(asked.memory_asked());
         let custom = asked
@@ -125,6 +147,7 @@ impl Stock {
         };
         stock.fixed[SLOTS] = capacity.slot_count().into();
         stock.fixed[ASYNC_SLOTS] = capacity.async_slot_count().into();
+        stock.fixed[SEATS] = ALL_SEATS;
         stock.fixed[CPUS] = number(capacity.cpu_count());
         stock.fixed[MEMORY] = clamp(capacity.memory_bytes());
         for (name, amount) in capacity.custom_amounts() {
@@ -139,11 +162,17 @@ impl Stock {
 
     /// Whether nothing at all could run.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.fixed[SLOTS] <= 0 && self.fixed[ASYNC_SLOTS] <= 0
+        self.fixed[SLOTS] <= 0 && self.fixed[ASYNC_SLOTS] <= 0 || self.fixed[SEATS] <= 0
     }
 
     pub(super) fn add_slots(&mut self, more: i64) {
         self.fixed[SLOTS] += more;
+    }
+
+    /// Slots for those who stand in for bodies that wait: also beside one that runs alone, which may wait for them.
+    pub(super) fn lend(&mut self, slots: i64) {
+        self.fixed[SLOTS] += slots;
+        self.fixed[SEATS] += slots;
     }
 
     pub(super) fn fits(&self, needs: &Needs) -> bool {
@@ -203,10 +232,13 @@ impl Stock {
         let short = needs
             .used()
             .filter(|&(dimension, need)| need > self.at(dimension).max(0));
-        let short = short.map(|(dimension, need)| Shortage {
-            dimension: names.dimension(dimension),
-            asks: as_amount(dimension, need),
-            has: as_amount(dimension, self.at(dimension)),
+        let short = short.map(|(dimension, need)| match dimension {
+            SEATS => Shortage::of_seats(need == ALL_SEATS),
+            _ => Shortage {
+                dimension: names.dimension(dimension),
+                asks: as_amount(dimension, need),
+                has: as_amount(dimension, self.at(dimension)),
+            },
         });
         let gpus = (!self.gpus.fits(needs.gpus)).then(|| Shortage {
             dimension: Dimension::Gpus,

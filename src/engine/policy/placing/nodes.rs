@@ -27,6 +27,10 @@ pub(super) struct Node {
     lent: u32,
     /// What is kept free for which class: so many tasks.
     reserved: Vec<(ClassId, u32)>,
+    /// Others stood back for it since it asked last.
+    pub(super) expected: bool,
+    /// Others stood back for it, and it took nothing: nobody does again until it takes something.
+    pub(super) passed: bool,
     /// Parts of gangs, charged already, that the node has not asked for yet.
     pub(super) awaiting: VecDeque<Placed>,
     /// What is out, to check the books.
@@ -53,6 +57,8 @@ impl Nodes {
             own,
             lent: 0,
             reserved: Vec::new(),
+            expected: false,
+            passed: false,
             awaiting: VecDeque::new(),
             #[cfg(debug_assertions)]
             charged: Default::default(),
@@ -98,7 +104,7 @@ impl Nodes {
         let Some(node) = self.get_mut(key) else {
             return;
         };
-        node.free.add_slots(i64::from(lent) - i64::from(node.lent));
+        node.free.lend(i64::from(lent) - i64::from(node.lent));
         node.lent = lent;
         self.changed(key);
     }
@@ -106,7 +112,7 @@ impl Nodes {
     pub(super) fn set_hungry(&mut self, key: NodeKey, hungry: bool) {
         let free = self
             .get(key)
-            .filter(|_| hungry)
+            .filter(|node| hungry && !node.passed)
             .map(|node| node.free.slots());
         match free {
             Some(free) => self.hungry.set(key.0, free),
@@ -239,7 +245,7 @@ impl Node {
     #[cfg(debug_assertions)]
     pub(super) fn is_consistent<'a>(&self, needs: impl Fn(ClassId) -> &'a Needs) -> bool {
         let mut whole = self.own.clone();
-        whole.add_slots(self.lent.into());
+        whole.lend(self.lent.into());
         let mut gpus = self.free.gpus.total();
         for (&class, &units) in &self.charged {
             if units < 0 {

@@ -1,27 +1,27 @@
 //! Packing and spreading: which of the nodes that wait for work a task goes to.
 
-use super::floor::{Floor, Placement};
+use super::floor::Floor;
 use super::{ClassId, NodeKey};
+use crate::model::Placement;
 
 impl Floor {
     /// How many of so many tasks the node gets, in view of others that wait for work: 0 when one of them suits better.
     pub(super) fn share(&mut self, node: NodeKey, class: ClassId, units: u32) -> u32 {
         match self.placement {
             Placement::Spread => self.spread(node, class, units),
-            #[cfg(test)]
             Placement::Pack => self.pack(node, class, units),
         }
     }
 
-    #[cfg(test)]
     fn pack(&mut self, node: NodeKey, class: ClassId, units: u32) -> u32 {
         let better = self.fuller(node, class);
-        self.woken.extend(better);
+        better
+            .into_iter()
+            .for_each(|other| self.stand_back_for(other));
         if better.is_some() { 0 } else { units }
     }
 
     /// Of the nodes that wait for work and have room, one that is fuller.
-    #[cfg(test)]
     fn fuller(&self, node: NodeKey, class: ClassId) -> Option<NodeKey> {
         let free = self.nodes.get(node)?.free.slots();
         let least = self.classes.get(class).needs.slots();
@@ -40,7 +40,7 @@ impl Floor {
             return units;
         };
         if most > free {
-            self.woken.push(other);
+            self.stand_back_for(other);
             return 0;
         }
         let each = self.classes.get(class).needs.slots().max(1);
@@ -62,5 +62,26 @@ impl Floor {
 
     fn free_slots(&self, node: NodeKey) -> Option<i64> {
         Some(self.nodes.get(node)?.free.slots())
+    }
+
+    /// A node is to have what another was asked for.
+    fn stand_back_for(&mut self, other: NodeKey) {
+        if let Some(node) = self.nodes.get_mut(other) {
+            node.expected = true;
+        }
+        self.woken.push(other);
+    }
+
+    /// A node that others stood back for took something; or it took nothing, and they need not again.
+    pub(super) fn note_answer(&mut self, key: NodeKey, took: bool) {
+        let Some(node) = self.nodes.get_mut(key) else {
+            return;
+        };
+        let expected = std::mem::take(&mut node.expected);
+        node.passed = !took && (node.passed || expected);
+        if expected && !took {
+            self.nodes.set_hungry(key, false);
+            self.woken.push(key);
+        }
     }
 }

@@ -52,6 +52,12 @@ pub(super) struct Visit {
     pub(super) before: Option<Position>,
 }
 
+impl Visit {
+    fn is_for(&self, candidate: Candidate) -> bool {
+        self.before.is_none_or(|bound| candidate.position < bound)
+    }
+}
+
 /// Room for the cursors of a visit, kept from one to the next.
 #[derive(Default)]
 pub(super) struct Scratch {
@@ -91,19 +97,15 @@ impl Floor {
         may: &mut dyn FnMut(RunKey) -> Limit,
     ) -> Option<Choice> {
         loop {
-            let candidate = match near.next(may)? {
-                Step::Candidate(candidate) => candidate,
-                Step::Paused(class) => {
+            let candidate = match near.next(may) {
+                Some(Step::Candidate(candidate)) if visit.is_for(candidate) => candidate,
+                Some(Step::Paused(class)) => {
                     self.drop_hold(class);
                     continue;
                 }
+                // Other work may start here then, which comes behind that place: not with what is kept for these.
+                _ => return self.reserve_before(visit.node, visit.before?, &mut far, may),
             };
-            if visit
-                .before
-                .is_some_and(|bound| bound <= candidate.position)
-            {
-                return None;
-            }
             if self.has_slots(visit.node, candidate.class) {
                 let gang = self.reserve_before(visit.node, candidate.position, &mut far, may);
                 if gang.is_some() {

@@ -11,6 +11,8 @@ use std::collections::BinaryHeap;
 pub(super) struct Walk<'a> {
     ready: &'a Ready,
     cursors: &'a mut Vec<Cursor>,
+    /// The cursor at the most urgent head.
+    first: Option<usize>,
     /// Classes whose first lanes may not start anything: what of them may, later in the order.
     deferred: BinaryHeap<Reverse<Candidate>>,
 }
@@ -31,17 +33,18 @@ pub(super) enum Step {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(ready: &'a Ready, cursors: &'a mut Vec<Cursor>) -> Self {
+        let first = first_of(cursors);
         Walk {
             ready,
             cursors,
+            first,
             deferred: BinaryHeap::new(),
         }
     }
 
     pub(super) fn next(&mut self, may: &mut dyn FnMut(RunKey) -> Limit) -> Option<Step> {
         loop {
-            let first = self.first();
-            let head = first.map(|at| self.cursors[at].head);
+            let head = self.first.map(|at| self.cursors[at].head);
             if self
                 .deferred
                 .peek()
@@ -52,7 +55,8 @@ impl<'a> Walk<'a> {
                     .pop()
                     .map(|Reverse(other)| Step::Candidate(other));
             }
-            let (position, class, run) = self.ready.heads.advance(first?, self.cursors);
+            let (position, class, run) = self.ready.heads.advance(self.first?, self.cursors);
+            self.first = first_of(self.cursors);
             let limit = may(run);
             if limit > Limit::NONE {
                 return Some(Step::Candidate(Candidate {
@@ -69,16 +73,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The cursor at the most urgent head.
-    fn first(&self) -> Option<usize> {
-        let cursors = self.cursors.iter().enumerate();
-        let first = cursors.min_by_key(|(_, cursor)| cursor.head)?;
-        Some(first.0)
-    }
-
     /// Where in the order something comes next, whether or not it may start.
     pub(super) fn peek(&self) -> Option<Position> {
-        let head = self.first().map(|at| self.cursors[at].head.0);
+        let head = self.first.map(|at| self.cursors[at].head.0);
         let deferred = self.deferred.peek().map(|Reverse(other)| other.position);
         head.into_iter().chain(deferred).min()
     }
@@ -91,7 +88,12 @@ impl<'a> Walk<'a> {
     /// Leaves what asks for more slots to another walk.
     pub(super) fn limit(&mut self, slots: i64, others: &mut Walk<'_>) {
         let more = |cursor: &mut Cursor| cursor.slots > slots.max(0);
+        let before = self.cursors.len();
         others.cursors.extend(self.cursors.extract_if(.., more));
+        if self.cursors.len() < before {
+            self.first = first_of(self.cursors);
+            others.first = first_of(others.cursors);
+        }
     }
 
     /// Where the next lane of a class begins, behind this candidate.
@@ -165,6 +167,18 @@ impl Placing {
             self.note_holds();
         }
     }
+}
+
+fn first_of(cursors: &[Cursor]) -> Option<usize> {
+    let mut first: Option<(usize, Position)> = None;
+    // No two heads are in the same place.
+    for (at, cursor) in cursors.iter().enumerate() {
+        let position = cursor.head.0;
+        if first.is_none_or(|(_, least)| position < least) {
+            first = Some((at, position));
+        }
+    }
+    first.map(|(at, _)| at)
 }
 
 fn is_before(other: &Candidate, head: Option<Head>) -> bool {

@@ -234,7 +234,7 @@ fn spread_goes_to_the_emptiest_that_waits_and_pack_to_the_fullest() {
 fn spread_cuts_batches() {
     let mut yard = Yard::new(&[Capacity::slots(8), Capacity::slots(6)]);
     yard.push(Resources::slots(1), 0, 0..8);
-    yard.placing.set_hungry(yard.nodes[1], true);
+    let _ = yard.placing.set_hungry(yard.nodes[1], true);
     assert_eq!(yard.take(0, 8).unwrap().allocation.units(), 3);
     assert!(yard.take(0, 8).is_none());
     assert_eq!(yard.placing.woken(), [yard.nodes[1]]);

@@ -76,7 +76,7 @@ impl Storm {
             }
             5..10 => {
                 let node = self.any_node();
-                self.placing.set_hungry(node, true);
+                let _ = self.placing.set_hungry(node, true);
             }
             10..35 => self.push(),
             35..65 => self.finish(),

@@ -11,7 +11,7 @@ pub(super) struct Yard {
 
 impl Yard {
     pub(super) fn new(nodes: &[Capacity]) -> Self {
-        let mut placing = Placing::new(Placement::Spread);
+        let mut placing = Placing::default();
         let nodes = nodes
             .iter()
             .map(|capacity| placing.add_node(capacity))
@@ -88,12 +88,12 @@ impl Yard {
 
     /// All nodes ask until none gets anything.
     pub(super) fn settle(&mut self, tasks: u32) {
-        self.nodes
-            .iter()
-            .for_each(|&node| self.placing.set_hungry(node, true));
+        self.nodes.iter().for_each(|&node| {
+            self.placing.set_hungry(node, true);
+        });
         while (0..self.nodes.len()).any(|node| {
             let placed = self.take(node, tasks);
-            self.placing.set_hungry(self.nodes[node], true);
+            let _ = self.placing.set_hungry(self.nodes[node], true);
             let some = placed.is_some();
             placed
                 .into_iter()

@@ -1,0 +1,270 @@
+//! Counters, gauges and histograms through the `metrics` facade (feature `metrics`).
+//!
+//! Names, units and labels are stable, and listed in `docs/observability.md`.
+
+use super::event::{Event, EventKind, RunId};
+use super::events::{Events, Update};
+use super::snapshot::{RunSnapshot, Snapshot};
+use crate::Pool;
+use crate::model::{AttemptEnd, Counts, TaskId, TaskState};
+use metrics::{
+    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+
+impl Pool {
+    /// Records metrics of this pool from now on, with the recorder that is installed for the process: see
+    /// `docs/observability.md` for names, units and labels. A thread does it, until the pool is dropped.
+    ///
+    /// It listens to all [events](Pool::events), so each task costs what it costs to be listened to. Counts stay right when
+    /// events are lost; times of attempts are then missing from the histograms.
+    pub fn record_metrics(&self) -> std::io::Result<()> {
+        describe();
+        let events = self.events();
+        let thread = std::thread::Builder::new().name("batchyard-metrics".into());
+        thread.spawn(move || record(events)).map(drop)
+    }
+}
+
+fn describe() {
+    describe_counter!(
+        "batchyard_runs_total",
+        Unit::Count,
+        "runs that ended, by outcome"
+    );
+    describe_counter!(
+        "batchyard_tasks_total",
+        Unit::Count,
+        "tasks that ended, by outcome"
+    );
+    describe_counter!(
+        "batchyard_attempts_total",
+        Unit::Count,
+        "attempts that ended, by outcome"
+    );
+    describe_counter!(
+        "batchyard_retries_total",
+        Unit::Count,
+        "retries that were planned"
+    );
+    describe_counter!(
+        "batchyard_stalls_total",
+        Unit::Count,
+        "attempts that stalled"
+    );
+    describe_counter!(
+        "batchyard_events_lost_total",
+        Unit::Count,
+        "events lost to lagging"
+    );
+    describe_gauge!("batchyard_runs", Unit::Count, "runs under way");
+    describe_gauge!("batchyard_tasks_running", Unit::Count, "tasks in a body");
+    describe_gauge!("batchyard_slots", Unit::Count, "slots of a node");
+    describe_histogram!(
+        "batchyard_attempt_seconds",
+        Unit::Seconds,
+        "how long attempts took"
+    );
+    describe_histogram!(
+        "batchyard_wait_seconds",
+        Unit::Seconds,
+        "from ready to started"
+    );
+}
+
+fn record(events: Events) {
+    let mut recorder = Recorder::default();
+    for update in events.blocking() {
+        match update {
+            Update::Event(event) => recorder.event(&event),
+            Update::Snapshot(snapshot) => recorder.snapshot(&snapshot),
+            Update::Lagged(lost) => counter!("batchyard_events_lost_total").increment(lost),
+        }
+    }
+    recorder.runs.into_values().for_each(|run| run.leave());
+}
+
+#[derive(Default)]
+struct Recorder {
+    runs: HashMap<RunId, Watched>,
+}
+
+/// A run under way.
+struct Watched {
+    job: String,
+    counted: Counts,
+    ready: HashMap<TaskId, Duration>,
+    running: HashMap<TaskId, Option<Duration>>,
+}
+
+impl Recorder {
+    fn event(&mut self, event: &Event) {
+        match (&event.kind, &event.run) {
+            (
+                EventKind::NodeJoined { node, slots, .. } | EventKind::NodeResized { node, slots },
+                _,
+            ) => {
+                gauge!("batchyard_slots", "node" => node.to_string()).set(f64::from(*slots));
+            }
+            (EventKind::NodeLeft { node }, _) => {
+                gauge!("batchyard_slots", "node" => node.to_string()).set(0.0);
+            }
+            (EventKind::RunEnded { error }, Some(name)) => {
+                let outcome = if error.is_none() {
+                    "succeeded"
+                } else {
+                    "failed"
+                };
+                let job = name.job().to_owned();
+                counter!("batchyard_runs_total", "job" => job, "outcome" => outcome).increment(1);
+                self.runs
+                    .remove(&name.id())
+                    .into_iter()
+                    .for_each(Watched::leave);
+            }
+            (_, Some(name)) => {
+                let run = self
+                    .runs
+                    .entry(name.id())
+                    .or_insert_with(|| Watched::new(name.job()));
+                run.event(event);
+            }
+            (_, None) => (),
+        }
+    }
+
+    /// After a loss: what is known is brought in line with how everything stands.
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        for node in &snapshot.nodes {
+            gauge!("batchyard_slots", "node" => node.node.to_string()).set(f64::from(node.slots));
+        }
+        let mut before = std::mem::take(&mut self.runs);
+        for stood in &snapshot.runs {
+            let known = before.remove(&stood.run);
+            let mut run = known.unwrap_or_else(|| Watched::new(&stood.job));
+            run.catch_up(stood);
+            match stood.ended {
+                true => run.leave(),
+                false => drop(self.runs.insert(stood.run, run)),
+            }
+        }
+        before.into_values().for_each(Watched::leave);
+    }
+}
+
+impl Watched {
+    fn new(job: &str) -> Self {
+        gauge!("batchyard_runs", "job" => job.to_owned()).increment(1.0);
+        Watched {
+            job: job.to_owned(),
+            counted: Counts::default(),
+            ready: HashMap::new(),
+            running: HashMap::new(),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::TasksReady { count, .. } if *count <= 1 => {
+                self.ready.extend(event.task().map(|task| (task, event.at)));
+            }
+            EventKind::AttemptStarted { task, .. } => self.started(*task, event.at),
+            EventKind::AttemptEnded { task, end, .. } => self.attempt_ended(*task, end, event.at),
+            EventKind::RetryPlanned { .. } => {
+                counter!("batchyard_retries_total", "job" => self.job.clone()).increment(1);
+            }
+            EventKind::AttemptStalled { .. } => {
+                counter!("batchyard_stalls_total", "job" => self.job.clone()).increment(1);
+            }
+            EventKind::TaskFailed { .. } => self.ended(TaskState::Failed, 1),
+            EventKind::TasksSkipped { count, .. } => self.ended(TaskState::Skipped, *count),
+            EventKind::TasksCancelled { count, .. } => {
+                event.kind.tasks().for_each(|task| self.stopped(task));
+                self.ended(TaskState::Cancelled, *count);
+            }
+            _ => (),
+        }
+    }
+
+    fn started(&mut self, task: TaskId, at: Duration) {
+        if let Some(ready) = self.ready.remove(&task) {
+            let wait = at.saturating_sub(ready).as_secs_f64();
+            histogram!("batchyard_wait_seconds", "job" => self.job.clone()).record(wait);
+        }
+        if self.running.insert(task, Some(at)).is_none() {
+            self.running_gauge().increment(1.0);
+        }
+    }
+
+    fn attempt_ended(&mut self, task: TaskId, end: &AttemptEnd, at: Duration) {
+        let outcome = match end {
+            AttemptEnd::Succeeded => "succeeded",
+            AttemptEnd::Failed(_) => "failed",
+            AttemptEnd::Cancelled => "cancelled",
+            AttemptEnd::Returned(_) => "returned",
+        };
+        let labels = [("job", self.job.clone()), ("outcome", outcome.to_owned())];
+        counter!("batchyard_attempts_total", &labels).increment(1);
+        if let Some(Some(started)) = self.running.get(&task) {
+            let took = at.saturating_sub(*started).as_secs_f64();
+            histogram!("batchyard_attempt_seconds", &labels).record(took);
+        }
+        self.stopped(task);
+        if let AttemptEnd::Succeeded = end {
+            self.ended(TaskState::Succeeded, 1);
+        }
+    }
+
+    fn stopped(&mut self, task: TaskId) {
+        if self.running.remove(&task).is_some() {
+            self.running_gauge().decrement(1.0);
+        }
+    }
+
+    fn running_gauge(&self) -> metrics::Gauge {
+        gauge!("batchyard_tasks_running", "job" => self.job.clone())
+    }
+
+    fn ended(&mut self, state: TaskState, tasks: u32) {
+        self.counted.add(state, u64::from(tasks));
+        self.count(state, u64::from(tasks));
+    }
+
+    fn count(&self, state: TaskState, tasks: u64) {
+        let labels = [("job", self.job.clone()), ("outcome", state.to_string())];
+        if tasks > 0 {
+            counter!("batchyard_tasks_total", &labels).increment(tasks);
+        }
+    }
+
+    fn catch_up(&mut self, stood: &RunSnapshot) {
+        let (now, before) = (stood.counts, self.counted);
+        self.count(
+            TaskState::Succeeded,
+            now.succeeded.saturating_sub(before.succeeded),
+        );
+        self.count(TaskState::Failed, now.failed.saturating_sub(before.failed));
+        self.count(
+            TaskState::Skipped,
+            now.skipped.saturating_sub(before.skipped),
+        );
+        self.count(
+            TaskState::Cancelled,
+            now.cancelled.saturating_sub(before.cancelled),
+        );
+        self.counted = now;
+        self.ready.clear();
+        self.running_gauge().decrement(self.running.len() as f64);
+        self.running = stood
+            .tasks_in(TaskState::Running)
+            .map(|task| (task, None))
+            .collect();
+        self.running_gauge().increment(self.running.len() as f64);
+    }
+
+    fn leave(self) {
+        self.running_gauge().decrement(self.running.len() as f64);
+        gauge!("batchyard_runs", "job" => self.job).decrement(1.0);
+    }
+}
