@@ -5,6 +5,8 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod blame;
+mod census;
 mod chronicle;
 mod clock;
 mod current;
@@ -13,10 +15,15 @@ mod effects;
 mod flow;
 #[cfg(feature = "testing")]
 mod hand;
+mod host;
+mod late;
+mod list;
 mod listen;
 mod open;
 mod policy;
+mod reasons;
 mod run;
+mod standing;
 mod trace;
 mod upstream;
 
@@ -27,7 +34,9 @@ pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
 pub(crate) use hand::Hand;
+pub(crate) use list::Sought;
 pub(crate) use open::Admits;
+pub(crate) use policy::Again;
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork};
 pub(crate) use run::Run;

@@ -1,7 +1,8 @@
 //! What a run knows that takes more tasks while it runs.
 
 use super::Run;
-use super::flow::{SegmentRef, Verdict};
+use super::flow::SegmentRef;
+use super::late::LateEdges;
 use crate::job::{Frozen, Late, Needs, Numbers, Ties};
 use crate::model::{Defect, DefectKind, JobTag, MAX_INDEX, Offer, TaskId};
 use crate::sync::lock;
@@ -32,24 +33,9 @@ pub(crate) struct State {
     pub(super) admits: Admits,
     pub(super) joined: u32,
     names: HashMap<Arc<str>, TaskId>,
-    late: HashMap<TaskId, Vec<LateEdge>>,
+    pub(super) late: LateEdges,
     nodes: Free,
     elements: Free,
-}
-
-/// From what the run had to a node that was added.
-pub(crate) struct LateEdge {
-    pub(crate) to: TaskId,
-    pub(crate) needs: Needs,
-    pub(crate) waits: Waits,
-}
-
-/// What of a late edge has not been counted down.
-pub(crate) enum Waits {
-    /// The node waits for the other's end, or no longer does.
-    Node(bool),
-    /// Each of these elements does.
-    Each(Box<[bool]>),
 }
 
 /// The numbers that are free, ascending.
@@ -68,7 +54,7 @@ impl Open {
             admits: Admits::Everyone,
             joined: 0,
             names: job.labels.iter().map(name).collect(),
-            late: HashMap::new(),
+            late: LateEdges::default(),
             nodes: Free::from(job.units.len() as u32),
             elements: Free::from(job.elements.end),
         };
@@ -97,45 +83,11 @@ impl Open {
         state.nodes.give_back(numbers.nodes);
         state.elements.give_back(numbers.elements);
     }
-
-    /// What depends on a task, or on a whole array, beyond the segment that it is in.
-    pub(super) fn dependents(&self, task: TaskId) -> Vec<TaskId> {
-        self.nodes_after(task, |edge| !edge.is_each())
-    }
-
-    /// The arrays of whose elements each depends on one of the array that `node` is.
-    pub(super) fn each_dependents(&self, node: TaskId) -> Vec<TaskId> {
-        self.nodes_after(node, LateEdge::is_each)
-    }
-
-    /// What such an end of a task, or of a whole array, keeps from running.
-    pub(super) fn blocked_by(&self, task: TaskId, verdict: Verdict) -> Vec<TaskId> {
-        self.nodes_after(task, |edge| !edge.is_each() && !edge.passes(verdict))
-    }
-
-    /// What such an end lets go on, and that has not heard of it.
-    pub(super) fn take_passed(&self, task: TaskId, verdict: Verdict) -> Vec<TaskId> {
-        let mut state = self.state();
-        let edges = state.late.get_mut(&task).into_iter().flatten();
-        let passed = edges.filter_map(|edge| edge.pass(verdict).then_some(edge.to));
-        passed.collect()
-    }
-
-    fn nodes_after(&self, task: TaskId, which: impl Fn(&LateEdge) -> bool) -> Vec<TaskId> {
-        let state = self.state();
-        let edges = state.late.get(&task).into_iter().flatten();
-        let edges = edges.filter(|edge| which(edge));
-        edges.map(|edge| edge.to).collect()
-    }
 }
 
 impl State {
-    pub(super) fn late_of(&mut self, task: TaskId) -> Option<&mut Vec<LateEdge>> {
-        self.late.get_mut(&task)
-    }
-
-    pub(super) fn add_late(&mut self, from: TaskId, edge: LateEdge) {
-        self.late.entry(from).or_default().push(edge);
+    pub(super) fn named(&self, name: &str) -> Option<TaskId> {
+        self.names.get(name).copied()
     }
 
     /// Enters the names of what joins, or says which of them are taken.
@@ -184,9 +136,9 @@ impl Run {
             }
         }
         for (node, name) in &ties.named {
-            let found = state.as_ref().and_then(|state| state.names.get(&**name));
+            let found = state.as_ref().and_then(|state| state.named(name));
             match found {
-                Some(&from) => late.push(Late {
+                Some(from) => late.push(Late {
                     node: *node,
                     job: None,
                     from,
@@ -200,34 +152,6 @@ impl Run {
             Ok(late)
         } else {
             Err(defects)
-        }
-    }
-}
-
-impl LateEdge {
-    pub(super) fn is_each(&self) -> bool {
-        matches!(self.waits, Waits::Each(_))
-    }
-
-    /// Whether what waits may go on after such an end.
-    pub(super) fn passes(&self, verdict: Verdict) -> bool {
-        verdict == Verdict::Succeeded || self.needs.passes(verdict == Verdict::Satisfies)
-    }
-
-    /// The other node has ended. Whether what waits may go on, and that is news.
-    fn pass(&mut self, verdict: Verdict) -> bool {
-        let passes = self.passes(verdict);
-        match &mut self.waits {
-            Waits::Node(waits) if passes => std::mem::take(waits),
-            _ => false,
-        }
-    }
-
-    /// This element of the other array has succeeded. Whether that is news.
-    pub(super) fn pass_element(&mut self, index: u32) -> bool {
-        match &mut self.waits {
-            Waits::Each(waits) => waits.get_mut(index as usize).is_some_and(std::mem::take),
-            Waits::Node(_) => false,
         }
     }
 }

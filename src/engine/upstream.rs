@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::flow::{Place, Sink, Verdict};
+use super::late::LateEdge;
 use crate::graph::node_of;
 use crate::model::{ELEMENT, TaskId, TaskState};
 use std::collections::{HashSet, VecDeque};
@@ -60,7 +61,7 @@ impl Run {
     /// Whether a task that has ended keeps another, which depends on it, from running.
     pub(super) fn blocks(&self, before: TaskId, after: TaskId) -> bool {
         let verdict = self.ended_state(before).map(|_| self.verdict(before));
-        verdict.is_some_and(|verdict| !self.passes(before, after, verdict))
+        verdict.is_some_and(|verdict| !self.may_follow(before, after, verdict))
     }
 
     /// What the end of a task means for those that depend on it.
@@ -72,23 +73,8 @@ impl Run {
         }
     }
 
-    /// Whether all of a task, or of an array, has ended, and what that means, or can still mean at best.
-    pub(super) fn prospect(&self, place: &Place<'_>, task: TaskId) -> (bool, Verdict) {
-        match place.array().filter(|_| !task.is_element()) {
-            Some(array) => {
-                let opened = self.ended_state(task).is_some();
-                let ended = opened && place.segment.array(array).has_ended();
-                (ended, place.segment.verdict(array))
-            }
-            None => match self.ended_state(task) {
-                Some(_) => (true, self.verdict(task)),
-                None => (false, Verdict::Succeeded),
-            },
-        }
-    }
-
     /// Whether `after`, which depends on `before`, may go on after such an end.
-    fn passes(&self, before: TaskId, after: TaskId, verdict: Verdict) -> bool {
+    fn may_follow(&self, before: TaskId, after: TaskId, verdict: Verdict) -> bool {
         if verdict == Verdict::Succeeded {
             return true;
         }
@@ -109,11 +95,28 @@ impl Run {
     /// A task, or an array as a whole, has ended: what was added and may go on goes to `sink`.
     pub(super) fn pass_late(&self, task: TaskId, verdict: Verdict, sink: &mut impl Sink) {
         let Some(open) = &self.open else { return };
-        for to in open.take_passed(task, verdict) {
-            if let Some(place) = self.locate(to) {
-                place.segment.arrive(place.node, sink);
+        let edges = open.late_from(task).into_iter();
+        for edge in edges.filter(|edge| edge.passes(verdict)) {
+            if let Some(place) = self.locate(edge.to) {
+                place.segment.arrive_late(edge.at, place.node, sink);
             }
         }
+    }
+
+    /// What was added and waits for a task, or for an array as a whole, and can't go on after such an end.
+    pub(super) fn blocked_late(&self, task: TaskId, verdict: Verdict) -> Vec<TaskId> {
+        let Some(open) = &self.open else {
+            return Vec::new();
+        };
+        let edges = open.late_from(task).into_iter();
+        let edges = edges.filter(|edge| !edge.passes(verdict) && self.waits_at(edge));
+        edges.map(|edge| edge.to).collect()
+    }
+
+    /// Whether a late edge was not counted down.
+    pub(super) fn waits_at(&self, edge: &LateEdge) -> bool {
+        let place = self.locate(edge.to);
+        place.is_some_and(|place| !place.segment.is_counted(edge.at))
     }
 
     /// What a task, or an array as a whole, waits for by itself: others, other arrays as a whole, and elements of the same
@@ -146,7 +149,7 @@ impl Run {
     }
 
     /// An element of the array that a node is.
-    fn element(&self, node: TaskId, index: u32) -> Option<TaskId> {
+    pub(super) fn element(&self, node: TaskId, index: u32) -> Option<TaskId> {
         let place = self.flow.locate(node)?;
         let part = &place.segment.job.arrays[place.array()?];
         (index < part.len).then(|| TaskId(ELEMENT | (part.first + index)))
@@ -158,23 +161,25 @@ impl Run {
         let array = place
             .as_ref()
             .and_then(|place| Some((place, place.array()?)));
-        let first = array.map(|(place, array)| place.segment.job.arrays[array].first);
-        let all = first.into_iter().flat_map(|first| {
-            let numbers = first + indexes.start..first + indexes.end;
-            numbers.map(|number| TaskId(ELEMENT | number))
+        let ids = array.map(|(place, array)| place.segment.job.arrays[array].ids(indexes.clone()));
+        ids.into_iter().flatten().map(TaskId).collect()
+    }
+
+    /// The ids of all elements of the array that a node is; of a single task, none.
+    pub(super) fn ids_of(&self, node: TaskId) -> Range<u32> {
+        let place = self.flow.locate(node).filter(|_| !node.is_element());
+        let ids = place.and_then(|place| {
+            let part = &place.segment.job.arrays[place.array()?];
+            Some(part.ids(0..part.len))
         });
-        all.collect()
+        ids.unwrap_or_default()
     }
 
     /// The elements of the array that a node is, or the task itself.
     fn tasks_of(&self, task: TaskId) -> Vec<TaskId> {
-        let place = self.flow.locate(task).filter(|_| !task.is_element());
-        let array = place
-            .as_ref()
-            .and_then(|place| Some((place, place.array()?)));
-        match array {
-            Some((place, array)) => place.segment.job.elements(array).collect(),
-            None => vec![task],
+        match !task.is_element() && self.is_array(task.0) {
+            true => self.ids_of(task).map(TaskId).collect(),
+            false => vec![task],
         }
     }
 
@@ -198,15 +203,23 @@ impl Run {
         found
     }
 
+    /// What was added later and depends on single elements of the array that a node is.
+    pub(super) fn late_dependents_of_elements(&self, node: TaskId) -> Vec<TaskId> {
+        let open = self.open.as_ref();
+        let edges = open.map(|open| open.late_from_any(self.ids_of(node)));
+        edges.into_iter().flatten().collect()
+    }
+
     /// Those beyond its segment.
     fn late_dependents(&self, task: TaskId, place: &Place<'_>) -> Vec<TaskId> {
         let Some(open) = &self.open else {
             return Vec::new();
         };
-        let (node, mut found) = (place.task(), open.dependents(task));
+        let after = |task| open.late_from(task).into_iter().map(|edge| edge.to);
+        let (node, mut found) = (place.task(), after(task).collect::<Vec<_>>());
         let each = open.each_dependents(node).into_iter();
         if task.is_element() {
-            found.extend(open.dependents(node));
+            found.extend(after(node));
             found.extend(each.filter_map(|to| self.element(to, place.index)));
         } else {
             found.extend(each);

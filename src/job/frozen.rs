@@ -62,6 +62,7 @@ pub(crate) struct Frozen {
     /// Nodes whose outputs must be dropped.
     pub(crate) owners: Vec<u32>,
     pub(crate) labels: HashMap<u32, Arc<str>>,
+    pub(crate) names: HashMap<Arc<str>, u32>,
     pub(crate) priority: i32,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) task_order: TaskOrder,
@@ -211,6 +212,16 @@ impl Frozen {
         array_of_node(&self.arrays, node)
     }
 
+    /// The task or array of a name.
+    pub(crate) fn named(&self, name: &str) -> Option<TaskId> {
+        self.names.get(name).copied().map(TaskId)
+    }
+
+    pub(crate) fn is_empty_array(&self, node: u32) -> bool {
+        let array = self.array_of_node(node);
+        array.is_some_and(|array| self.arrays[array].len == 0)
+    }
+
     /// The array that the element of this number is in.
     pub(crate) fn array_of_element(&self, number: u32) -> Option<usize> {
         // Empty arrays share their first number with the array after them, which is the one found.
@@ -230,9 +241,26 @@ impl Frozen {
 
     /// What a node, or its elements, waits for beyond the addition that it is part of.
     pub(crate) fn late_of(&self, node: u32) -> &[Late] {
-        let start = self.late.partition_point(|late| late.node < node);
+        let start = self.late_start(node);
         let rest = &self.late[start..];
         &rest[..rest.partition_point(|late| late.node == node)]
+    }
+
+    /// What the node waits for as a whole beyond that addition, numbered among all of its late edges.
+    pub(crate) fn late_nodes(&self, node: u32) -> impl Iterator<Item = (u32, &Late)> {
+        let start = self.late_start(node) as u32;
+        let numbered = (start..).zip(self.late_of(node));
+        numbered.filter(|(_, late)| !late.is_each())
+    }
+
+    /// Whether an array as a node has to become ready, before its elements do or beside what they wait for.
+    pub(crate) fn is_opened(&self, part: &ArrayPart) -> bool {
+        let waits_each = || self.late_of(part.node).iter().any(Late::is_each);
+        self.csr.in_degrees[part.node as usize] > 0 || part.each_from.is_empty() && !waits_each()
+    }
+
+    fn late_start(&self, node: u32) -> usize {
+        self.late.partition_point(|late| late.node < node)
     }
 
     /// What a task waits for: single tasks, all elements of arrays, or elements of the same index.
@@ -288,6 +316,11 @@ impl Frozen {
     pub(crate) fn elements(&self, array: usize) -> impl Iterator<Item = TaskId> + use<> {
         let ArrayPart { first, len, .. } = self.arrays[array];
         (first..first + len).map(|number| TaskId(ELEMENT | number))
+    }
+
+    /// The nodes that a node waits for, in order; one may be there more than once.
+    pub(crate) fn nodes_before(&self, node: u32) -> &[u32] {
+        self.reverse().of(node)
     }
 
     fn reverse(&self) -> &Reverse {
@@ -418,6 +451,12 @@ impl ArrayPart {
             conditions: 1,
             queued: false,
         }
+    }
+
+    /// The ids of some elements, without their type.
+    pub(crate) fn ids(&self, elements: Range<u32>) -> Range<u32> {
+        let first = self.first | ELEMENT;
+        first + elements.start..first + elements.end
     }
 }
 

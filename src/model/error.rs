@@ -53,6 +53,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A setting is out of its range.
     InvalidSetting,
+    /// What should be read is not there, or not what it was said to be.
+    InvalidInput,
     /// A task failed: its body returned an error or panicked.
     TaskFailed,
     /// A task, or its job, had a time limit or deadline and did not end in time.
@@ -74,6 +76,8 @@ pub enum ErrorKind {
     UnknownTask,
     /// The run takes no more tasks: it was [sealed](crate::Run::seal), has ended, or was submitted whole.
     Sealed,
+    /// What was asked for can't be done with a task that stands, or ended, as this one did.
+    InvalidState,
     /// Two functions of one name and version in a registry.
     DuplicateFunction,
     /// The executor itself failed.

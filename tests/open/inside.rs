@@ -18,15 +18,15 @@ fn grow(cx: &Context, depth: u32) {
 }
 
 #[test]
-fn a_task_that_adds_two_of_its_kind_to_depth_fifteen() {
+fn a_task_that_adds_two_of_its_kind_to_depth_thirteen() {
     within_30s(|| {
         let pool = pool(2);
         let mut job = Job::open("tree");
-        job.task("root", (), |cx: &Context| grow(cx, 15));
+        job.task("root", (), |cx: &Context| grow(cx, 13));
         let run = pool.submit(job).unwrap();
         let ended = run.ended();
         drop(run);
-        assert_eq!(ended.wait().unwrap().succeeded, (1 << 16) - 1);
+        assert_eq!(ended.wait().unwrap().succeeded, (1 << 14) - 1);
     });
 }
 

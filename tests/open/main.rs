@@ -7,8 +7,13 @@
 )]
 
 mod adding;
+mod again;
+#[cfg(all(feature = "command", target_os = "linux"))]
+mod commands;
+mod conditions;
 mod dependencies;
 mod inside;
+mod looks;
 mod many;
 mod model;
 mod refusals;

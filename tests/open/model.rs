@@ -1,11 +1,16 @@
-//! A random graph, cut at random into what is submitted and what is added at random moments, ends as it does in one piece.
+//! A random graph, cut at random into what is submitted and what is added at random moments, ends as it does in one piece;
+//! and what failed in it, mended and reactivated at random moments, as if it had never failed.
 
 use crate::watchdog::within_30s;
 use crate::{Door, pool};
-use batchyard::{Array, Handle, Job, Run, Task, TaskRef, TaskState, fallible};
+use batchyard::{
+    Array, DependencyAction, ExitConditions, Handle, Job, Run, Task, TaskRef, TaskSettings,
+    TaskState, fallible,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How many elements every array has.
 const LEN: u32 = 3;
@@ -24,11 +29,38 @@ struct Node {
     kind: Kind,
     before: Vec<Index>,
     fails: bool,
+    /// Its failures are as good as successes to those who need no value.
+    satisfies: bool,
+    /// It follows those that it reads nothing of whatever became of them.
+    loose: bool,
     retried: bool,
     /// A new piece begins with it.
     cut: bool,
     /// What the piece before it is at then.
     moment: Moment,
+    /// What failed so far is reactivated after the piece.
+    reactivated: bool,
+}
+
+/// What bodies look at.
+#[derive(Clone)]
+struct World {
+    door: Door,
+    /// Whether what fails does so.
+    broken: Arc<AtomicBool>,
+}
+
+impl World {
+    fn new(broken: bool) -> Self {
+        World {
+            door: Door::default(),
+            broken: Arc::new(AtomicBool::new(broken)),
+        }
+    }
+
+    fn mend(&self) {
+        self.broken.store(false, Ordering::SeqCst);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,40 +82,46 @@ fn nodes() -> impl Strategy<Value = Vec<Node>> {
     let kind = prop_oneof![3 => Just(Kind::Task), 1 => Just(Kind::Map), 2 => Just(Kind::Each)];
     let before = prop::collection::vec(any::<Index>(), 0..3);
     let flags = (
-        prop::bool::weighted(0.15),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.3),
         prop::bool::weighted(0.2),
         prop::bool::weighted(0.4),
+        any::<bool>(),
     );
     let moment = prop_oneof![
         Just(Moment::Held),
         Just(Moment::Running),
         Just(Moment::Ended)
     ];
-    let node =
-        (kind, before, flags, moment).prop_map(|(kind, before, (fails, retried, cut), moment)| {
-            Node {
-                kind,
-                before,
-                fails,
-                retried,
-                cut,
-                moment,
-            }
-        });
+    let node = (kind, before, flags, moment).prop_map(|(kind, before, flags, moment)| {
+        let (fails, satisfies, loose, retried, cut, reactivated) = flags;
+        Node {
+            kind,
+            before,
+            fails,
+            satisfies,
+            loose,
+            retried,
+            cut,
+            moment,
+            reactivated,
+        }
+    });
     prop::collection::vec(node, 1..16)
 }
 
 /// Adds a node to a job or an addition. Element 1 of an array that fails is the one that does.
-fn describe(job: &mut Job, node: &Node, number: usize, earlier: &[Added], door: &Door) -> Added {
+fn describe(job: &mut Job, node: &Node, number: usize, earlier: &[Added], world: &World) -> Added {
     let mut before: Vec<_> = node
         .before
         .iter()
         .filter(|_| number > 0)
         .map(|at| earlier[at.index(number)])
         .collect();
-    let (fails, held) = (node.fails, door.clone());
+    let (fails, held, broken) = (node.fails, world.door.clone(), world.broken.clone());
     let end = move |value: u64, here: bool| {
-        if fails && here {
+        if fails && here && broken.load(Ordering::SeqCst) {
             Err("planned")
         } else {
             Ok(value)
@@ -115,7 +153,13 @@ fn describe(job: &mut Job, node: &Node, number: usize, earlier: &[Added], door: 
             let mut task = before
                 .iter()
                 .skip(1)
-                .fold(task, |task, added| task.after(reference(added)));
+                .fold(task, |task, added| match node.loose {
+                    true => task.after_any_outcome(reference(added)),
+                    false => task.after(reference(added)),
+                });
+            if node.satisfies {
+                task = task.exit_conditions(satisfying());
+            }
             if node.retried {
                 task = task.max_retries(1);
             }
@@ -151,7 +195,7 @@ fn describe(job: &mut Job, node: &Node, number: usize, earlier: &[Added], door: 
                     }),
                 ),
             };
-            Added::Array(array)
+            configured(job, node, array)
         }
         _ => {
             let array = job.map(
@@ -163,11 +207,26 @@ fn describe(job: &mut Job, node: &Node, number: usize, earlier: &[Added], door: 
                 }),
             );
             for added in &before {
-                job.order(reference(added), array);
+                match node.loose {
+                    true => job.order_any_outcome(reference(added), array),
+                    false => job.order(reference(added), array),
+                }
             }
-            Added::Array(array)
+            configured(job, node, array)
         }
     }
+}
+
+fn satisfying() -> ExitConditions {
+    ExitConditions::new().otherwise(DependencyAction::Satisfy)
+}
+
+fn configured(job: &mut Job, node: &Node, array: Array<u64>) -> Added {
+    if node.satisfies {
+        let settings = TaskSettings::new().exit_conditions(satisfying());
+        job.configure(array, settings);
+    }
+    Added::Array(array)
 }
 
 /// How each task and element ended, with its output.
@@ -188,11 +247,11 @@ fn ends(run: &Run, added: &[Added]) -> Vec<(TaskState, Option<u64>)> {
     found
 }
 
-fn whole(nodes: &[Node]) -> Vec<(TaskState, Option<u64>)> {
-    let (mut job, mut added, door) = (Job::open("whole"), Vec::new(), Door::default());
-    door.open();
+fn whole(nodes: &[Node], broken: bool) -> Vec<(TaskState, Option<u64>)> {
+    let (mut job, mut added, world) = (Job::open("whole"), Vec::new(), World::new(broken));
+    world.door.open();
     for (number, node) in nodes.iter().enumerate() {
-        let one = describe(&mut job, node, number, &added, &door);
+        let one = describe(&mut job, node, number, &added, &world);
         added.push(one);
     }
     let pool = pool(2);
@@ -202,12 +261,13 @@ fn whole(nodes: &[Node]) -> Vec<(TaskState, Option<u64>)> {
     ends(&run, &added)
 }
 
-/// Pieces are added while earlier ones are held at a door, while they run, or once they have ended.
-fn in_pieces(nodes: &[Node]) -> Vec<(TaskState, Option<u64>)> {
+/// Pieces are added while earlier ones are held at a door, while they run, or once they have ended. If all is `mended` in
+/// the course of it, what failed is reactivated now and then, and at the end.
+fn in_pieces(nodes: &[Node], mended: Option<usize>) -> Vec<(TaskState, Option<u64>)> {
     let pool = pool(2);
     let run = Arc::new(pool.submit(Job::open("pieces")).unwrap());
     let mut added: Vec<Added> = Vec::new();
-    let mut door = Door::default();
+    let mut world = World::new(true);
     let mut from = 0;
     while from < nodes.len() {
         let len = 1 + nodes[from + 1..]
@@ -215,27 +275,38 @@ fn in_pieces(nodes: &[Node]) -> Vec<(TaskState, Option<u64>)> {
             .take_while(|node| !node.cut)
             .count();
         if nodes[from].moment != Moment::Held {
-            door.open();
-            door = Door::default();
+            world.door.open();
+            world.door = Door::default();
         }
         if nodes[from].moment == Moment::Ended {
             let _ = ends(&run, &added);
+        }
+        if mended.is_some_and(|at| (from..from + len).contains(&at)) {
+            world.mend();
         }
         let piece = run.add(|more| {
             let mut all = added.clone();
             let piece = nodes.iter().enumerate().skip(from).take(len);
             for (number, node) in piece {
-                let one = describe(more, node, number, &all, &door);
+                let one = describe(more, node, number, &all, &world);
                 all.push(one);
             }
             all
         });
         added = piece.unwrap();
+        if mended.is_some() && nodes[from].reactivated {
+            run.reactivate_failed().unwrap();
+        }
         from += len;
     }
-    door.open();
+    world.door.open();
     run.seal();
     let _ = run.wait();
+    if mended.is_some() {
+        world.mend();
+        run.reactivate_all().unwrap();
+        run.wait().unwrap();
+    }
     let counts = run.counts();
     assert_eq!(counts.ended(), counts.total);
     ends(&run, &added)
@@ -245,7 +316,19 @@ proptest! {
     #[test]
     fn a_job_in_pieces_ends_as_the_whole_does(nodes in nodes()) {
         let (one, other) = (nodes.clone(), nodes.clone());
-        let (whole, pieces) = within_30s(move || (whole(&one), in_pieces(&other)));
+        let (whole, pieces) = within_30s(move || (whole(&one, true), in_pieces(&other, None)));
+        prop_assert_eq!(whole, pieces);
+    }
+
+    #[test]
+    fn what_failed_and_is_mended_and_reactivated_ends_as_if_it_had_not(
+        nodes in nodes(),
+        mended in any::<Index>(),
+    ) {
+        let (one, other) = (nodes.clone(), nodes.clone());
+        let mended = mended.index(nodes.len());
+        let (whole, pieces) =
+            within_30s(move || (whole(&one, false), in_pieces(&other, Some(mended))));
         prop_assert_eq!(whole, pieces);
     }
 }

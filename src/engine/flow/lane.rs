@@ -17,10 +17,15 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// No job has as many elements.
+const NO_TASK: u32 = u32::MAX;
+
 /// What a lane leaves to the engine.
 pub(crate) trait Supervisor {
     /// The task's body returned an error or panicked. The lane is outside the gate.
     fn failed(&self, task: TaskId, cause: BoxError);
+    /// All elements of an array have succeeded: what it wanted as a whole is let go.
+    fn finish(&self, node: u32);
     /// A node is ready that only the policy starts.
     fn queue_node(&self, node: u32);
     /// Elements are ready that only the policy starts.
@@ -65,9 +70,6 @@ pub(crate) struct LaneShared {
     pub(super) turnstile: Turnstile,
     pub(super) progress: CachePadded<Progress>,
 }
-
-/// No job has as many elements.
-const NO_TASK: u32 = u32::MAX;
 
 /// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
 /// gate closed, and by the curious at any time.

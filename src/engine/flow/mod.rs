@@ -10,31 +10,41 @@
 //!   failure);
 //! - counts are decremented by anyone whose task succeeded.
 
+mod array;
 mod bits;
+mod ends;
 mod item;
 mod lane;
+mod pace;
+mod passed;
+mod pieces;
+mod place;
 mod segment;
 mod shift;
+mod sinks;
 mod witness;
 mod word;
 
-use bits::Bits;
 use segment::Added;
 use word::Word;
 
+pub(crate) use array::ArrayFlow;
+pub(crate) use bits::ranges;
+pub(crate) use ends::{ArrayEnd, Settled, Verdict};
 pub(crate) use item::{Item, Ready};
 pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use place::Place;
 pub(crate) use segment::{Segment, SegmentRef};
 pub(crate) use witness::Witness;
 
 use crate::graph::{SOLE, Successors};
-use crate::job::{ArrayPart, Frozen};
-use crate::model::{TaskId, TaskState};
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::job::Frozen;
+use crate::model::TaskId;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Gate, read, write};
 use crate::work::{Unit, Values};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 /// The state of every task of one run.
@@ -50,118 +60,6 @@ pub(crate) struct Flow {
     /// That one.
     held: AtomicU64,
     crew: RwLock<Vec<Arc<LaneShared>>>,
-}
-
-/// The state of an array's elements.
-pub(crate) struct ArrayFlow {
-    /// How many elements make a piece: learnt from those that have run.
-    grain: AtomicU32,
-    /// Elements that have not ended.
-    left: AtomicU32,
-    /// The end of some element keeps what depends on the whole array from running.
-    blocks: AtomicBool,
-    /// What all elements read is kept for some body that may go on although its attempt is over.
-    keeps_inputs: AtomicBool,
-    /// The engine ended some elements: lanes must look before they run one.
-    touched: AtomicBool,
-    /// Somebody waits for the array, or for an element of it.
-    watched: AtomicBool,
-    succeeded: Bits,
-    ended: Bits,
-    failed: OnceLock<Bits>,
-    skipped: OnceLock<Bits>,
-    /// What each element still waits for, if it waits for more than one thing.
-    conditions: Option<Box<[AtomicU32]>>,
-}
-
-/// Where a task of a run is found.
-pub(crate) struct Place<'a> {
-    pub(crate) segment: SegmentRef<'a>,
-    /// Its node, or that of its array, counted from 0 in the segment.
-    pub(crate) node: u32,
-    /// Its index in its array, or 0.
-    pub(crate) index: u32,
-}
-
-impl Place<'_> {
-    /// The node, by its number in the run.
-    pub(crate) fn task(&self) -> TaskId {
-        self.segment.job.task(self.node)
-    }
-
-    /// Asks to be told of the end of the task, or of the array and each of its elements. The engine calls it with the gate
-    /// closed.
-    pub(crate) fn watch(&self) {
-        match self.array() {
-            Some(array) => self.segment.array(array).watch(),
-            None => self.segment.word(self.node).watch(),
-        }
-    }
-
-    pub(crate) fn is_watched(&self) -> bool {
-        match self.array() {
-            Some(array) => self.segment.array(array).is_watched(),
-            None => self.segment.word(self.node).is_watched(),
-        }
-    }
-
-    /// The array that the node is, if it is one.
-    pub(crate) fn array(&self) -> Option<usize> {
-        self.segment.job.array_of_node(self.node)
-    }
-
-    /// How the task, the element, or the array as a whole, ended.
-    pub(crate) fn ended(&self, task: TaskId) -> Option<TaskState> {
-        let array = self.array().filter(|_| task.is_element());
-        match array {
-            Some(array) => self.segment.array(array).state(self.index),
-            None => self.segment.word(self.node).ended(),
-        }
-    }
-}
-
-/// Elements of an array that have succeeded.
-pub(crate) struct Settled {
-    /// The array as a node, by its number in the run.
-    pub(crate) node: u32,
-    /// By their indexes.
-    pub(crate) elements: Range<u32>,
-    /// They were the last ones.
-    pub(crate) end: Option<ArrayEnd>,
-}
-
-/// How an array has ended as a whole.
-#[derive(Clone, Copy)]
-pub(crate) struct ArrayEnd {
-    pub(crate) verdict: Verdict,
-    /// What it wanted as a whole can be let go.
-    pub(crate) releases: bool,
-}
-
-/// What the end of a node means for those that depend on it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    Succeeded,
-    /// As good as a success for those who need no value.
-    Satisfies,
-    Blocks,
-}
-
-impl Verdict {
-    /// Of an end that is no success.
-    pub(crate) fn without_success(satisfied: bool) -> Self {
-        match satisfied {
-            true => Verdict::Satisfies,
-            false => Verdict::Blocks,
-        }
-    }
-}
-
-impl Settled {
-    /// What the array wanted as a whole can be let go.
-    pub(crate) fn releases(&self) -> bool {
-        self.end.is_some_and(|end| end.releases)
-    }
 }
 
 /// What settling a node touches, each a pointer away.
@@ -270,9 +168,36 @@ impl Flow {
         self.report(held)
     }
 
+    /// Whether more tasks may be added.
+    pub(crate) fn is_open(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > 0
+    }
+
     /// Tasks have ended and are reported. Returns whether none is left.
     pub(crate) fn report(&self, ended: u64) -> bool {
         ended > 0 && self.unfinished.fetch_sub(ended, Ordering::AcqRel) == ended
+    }
+
+    /// Tasks that had ended have not ended any more.
+    pub(crate) fn resume(&self, tasks: u64) {
+        self.unfinished.fetch_add(tasks, Ordering::AcqRel);
+    }
+
+    /// Whether every task has ended and been reported.
+    pub(crate) fn is_through(&self) -> bool {
+        self.unfinished.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a lane may settle the task: it has not ended, and was not reactivated.
+    pub(crate) fn is_for_lanes(&self, task: TaskId) -> bool {
+        self.locate(task)
+            .is_some_and(|place| place.is_for_lanes(task))
+    }
+
+    /// Whether the task is to run again, after it had ended without success.
+    pub(crate) fn is_reactivated(&self, task: TaskId) -> bool {
+        self.locate(task)
+            .is_some_and(|place| place.is_reactivated(task))
     }
 
     /// Takes over what lanes have not reported, and reports it, while nobody counts: see [`unfinished`](Self::unfinished).
@@ -303,11 +228,14 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// The tasks whose bodies lanes are in, or were in last. While lanes go on, others may be among them.
-    pub(crate) fn at_lanes(&self) -> Vec<TaskId> {
-        read(&self.crew)
+    /// Lanes, and the tasks whose bodies they are in, or were in last. While lanes go on, others may be among them.
+    pub(crate) fn at_lanes(&self) -> Vec<(usize, TaskId)> {
+        let crew = read(&self.crew);
+        let bodies = crew
             .iter()
-            .filter_map(|lane| lane.body())
+            .map(|lane| (lane.turnstile().number(), lane.body()));
+        bodies
+            .filter_map(|(lane, body)| Some((lane, body?)))
             .collect()
     }
 
@@ -337,112 +265,5 @@ impl Flow {
             settled.extend(place.and_then(|place| lane.settle(&place.segment, sink)));
         }
         (settled, self.report_of(crew.iter().map(|lane| &**lane)))
-    }
-}
-
-impl ArrayFlow {
-    fn new(part: &ArrayPart) -> Self {
-        let conditions = |count: u32| (0..part.len).map(|_| AtomicU32::new(count)).collect();
-        ArrayFlow {
-            grain: AtomicU32::new(1),
-            left: AtomicU32::new(part.len),
-            blocks: AtomicBool::new(false),
-            keeps_inputs: AtomicBool::new(false),
-            touched: AtomicBool::new(false),
-            watched: AtomicBool::new(false),
-            succeeded: Bits::new(part.len),
-            ended: Bits::new(part.len),
-            failed: OnceLock::new(),
-            skipped: OnceLock::new(),
-            conditions: (part.conditions > 1).then(|| conditions(part.conditions)),
-        }
-    }
-
-    pub(crate) fn is_touched(&self) -> bool {
-        self.touched.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn is_watched(&self) -> bool {
-        self.watched.load(Ordering::Relaxed)
-    }
-
-    /// Asks to be told when elements end. The engine calls it with the gate closed.
-    pub(crate) fn watch(&self) {
-        self.watched.store(true, Ordering::Relaxed);
-    }
-
-    /// The elements in `range` that have not ended.
-    pub(crate) fn pending(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
-        self.ended.unset(range)
-    }
-
-    /// How an element ended, if it has.
-    pub(crate) fn state(&self, index: u32) -> Option<TaskState> {
-        let among = |bits: &OnceLock<Bits>| bits.get().is_some_and(|bits| bits.get(index));
-        match () {
-            () if !self.ended.get(index) => None,
-            () if self.succeeded.get(index) => Some(TaskState::Succeeded),
-            () if among(&self.failed) => Some(TaskState::Failed),
-            () if among(&self.skipped) => Some(TaskState::Skipped),
-            () => Some(TaskState::Cancelled),
-        }
-    }
-
-    /// How many elements have succeeded, failed, been skipped and been cancelled.
-    pub(crate) fn ended_counts(&self) -> [u64; 4] {
-        let count = |bits: &OnceLock<Bits>| bits.get().map_or(0, Bits::count);
-        let (succeeded, failed) = (self.succeeded.count(), count(&self.failed));
-        let skipped = count(&self.skipped);
-        let others = succeeded + failed + skipped;
-        let cancelled = self.ended.count().saturating_sub(others);
-        [succeeded, failed, skipped, cancelled]
-    }
-
-    pub(crate) fn succeed(&self, elements: Range<u32>) {
-        self.succeeded.set(elements.clone());
-        self.ended.set(elements);
-    }
-
-    /// So many more elements have ended, and been written down. Returns whether none is left.
-    pub(crate) fn have_ended(&self, count: u32) -> bool {
-        self.left.fetch_sub(count, Ordering::AcqRel) == count
-    }
-
-    pub(crate) fn keep_inputs(&self) {
-        self.keeps_inputs.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether all elements have ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.left.load(Ordering::Acquire) == 0
-    }
-
-    /// Whether the end of some element keeps what depends on the whole array from running.
-    pub(crate) fn blocks(&self) -> bool {
-        self.blocks.load(Ordering::Relaxed)
-    }
-
-    /// Makes that so. Returns whether it was not.
-    pub(crate) fn block(&self) -> bool {
-        !self.blocks.swap(true, Ordering::Relaxed)
-    }
-
-    /// The engine ends elements that have not ended, in whatever way.
-    pub(crate) fn end(&self, elements: Range<u32>, state: TaskState) {
-        let len = self.ended.capacity();
-        match state {
-            TaskState::Succeeded => self.succeeded.set(elements.clone()),
-            TaskState::Failed => self
-                .failed
-                .get_or_init(|| Bits::new(len))
-                .set(elements.clone()),
-            TaskState::Skipped => self
-                .skipped
-                .get_or_init(|| Bits::new(len))
-                .set(elements.clone()),
-            _ => (),
-        }
-        self.ended.set(elements);
-        self.touched.store(true, Ordering::Relaxed);
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! Inside a segment nodes and arrays are counted from 0; tasks and elements have the numbers that they have in the run.
 
+use super::array::ArrayFlow;
+use super::passed::PassedEdges;
 use super::word::Word;
-use super::{ArrayEnd, ArrayFlow, Item, Nodes, Sink, Verdict};
-use crate::job::Frozen;
+use super::{ArrayEnd, Item, Nodes, Sink, Verdict, ranges};
+use crate::graph::node_of;
+use crate::job::{Frozen, LooseEdge};
 use crate::model::{TaskId, TaskState};
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::work::Values;
 use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
@@ -23,6 +26,10 @@ pub(crate) struct Segment {
     pub(crate) since: Duration,
     pub(super) words: Box<[Word]>,
     pub(super) arrays: Box<[ArrayFlow]>,
+    /// Edges of its own.
+    pub(crate) passed: PassedEdges,
+    /// Of the late edges to its nodes as wholes, by number: those that were counted down.
+    counted: Box<[AtomicBool]>,
 }
 
 /// A segment of a run, held.
@@ -50,6 +57,8 @@ impl Segment {
             since,
             words: job.take_counts().into_iter().map(Word::new).collect(),
             arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
+            passed: PassedEdges::default(),
+            counted: job.late.iter().map(|_| AtomicBool::new(false)).collect(),
             job,
         }
     }
@@ -85,22 +94,54 @@ impl Segment {
 
     /// A node has succeeded: what that makes ready goes to `sink`, by its number in the run.
     pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
-        self.nodes().fire(node, &mut Numbered(self.job.base, sink));
+        match self.passed.is_empty() {
+            true => self.nodes().fire(node, &mut Numbered(self.job.base, sink)),
+            false => self.fire_again(node, sink),
+        }
     }
 
-    /// Something that a node waits for beyond the segment has succeeded.
-    pub(crate) fn arrive(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
-        if self.word(node).arrive() {
+    /// As well, but it may have ended before, without success, and some of its dependents no longer wait for it.
+    fn fire_again(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
+        for &entry in self.job.csr.successors(node) {
+            let next = node_of(entry);
+            if !self.passed.has(node, next) && self.arrives(next) {
+                sink.node(self.job.base + next);
+            }
+        }
+    }
+
+    /// A node waits for one thing less. Returns whether that was the last.
+    fn arrives(&self, node: u32) -> bool {
+        let sole = self.job.csr.in_degrees[node as usize] == 1;
+        sole || self.word(node).arrive()
+    }
+
+    /// What a node waits for at a late edge has ended, and lets it pass. That counts once.
+    pub(crate) fn arrive_late(&self, at: u32, node: u32, sink: &mut (impl Sink + ?Sized)) {
+        if self.set_counted(at, true) && self.arrives(node) {
             sink.node(self.job.base + node);
         }
+    }
+
+    /// Whether a late edge was counted down.
+    pub(crate) fn is_counted(&self, at: u32) -> bool {
+        self.counted[at as usize].load(Ordering::Relaxed)
+    }
+
+    /// Makes that so, or not so. Returns whether it was not. Only the policy does.
+    pub(crate) fn set_counted(&self, at: u32, counted: bool) -> bool {
+        self.counted[at as usize].swap(counted, Ordering::Relaxed) != counted
     }
 
     /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
     /// array is done with it, which is so for one without elements.
     pub(crate) fn open(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
+        if self.arrays[array].opened.swap(true, Ordering::AcqRel) {
+            return false;
+        }
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
-        part.len == 0 && self.word(part.node).is_pending()
+        part.len == 0 && self.word(part.node).ended().is_none()
     }
 
     /// One condition of each of these elements is met.
@@ -129,10 +170,16 @@ impl Segment {
     fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut (impl Sink + ?Sized)) {
         let part = &self.job.arrays[array];
         let numbers = part.first + elements.start..part.first + elements.end;
-        match numbers.is_empty() {
-            true => (),
-            false if part.queued => sink.queue_elements(numbers),
-            false => sink.ready(Item::elements(numbers)),
+        match self.arrays[array].reactivated.get() {
+            _ if numbers.is_empty() => (),
+            _ if part.queued => sink.queue_elements(numbers),
+            Some(reactivated) => {
+                let of_policy = |number| reactivated.get(number - part.first);
+                ranges(numbers.clone(), of_policy).for_each(|range| sink.queue_elements(range));
+                let others = ranges(numbers, |number| !of_policy(number));
+                others.for_each(|range| sink.ready(Item::elements(range)));
+            }
+            None => sink.ready(Item::elements(numbers)),
         }
     }
 
@@ -154,10 +201,10 @@ impl Segment {
 
     /// All elements of an array have ended. If all have succeeded, it is a node that has.
     pub(crate) fn array_ended(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> ArrayEnd {
-        let (node, state) = (self.job.arrays[array].node, &self.arrays[array]);
+        let node = self.job.arrays[array].node;
         let word = self.word(node);
         // The engine ends the word before it counts the element that failed.
-        let succeeded = word.is_pending();
+        let succeeded = word.ended().is_none();
         if succeeded {
             word.succeed();
         }
@@ -166,8 +213,7 @@ impl Segment {
             Verdict::Succeeded => self.fire(node, sink),
             _ => self.pass(node, verdict == Verdict::Satisfies, sink),
         }
-        let releases = succeeded && !state.keeps_inputs.load(Ordering::Relaxed);
-        ArrayEnd { verdict, releases }
+        ArrayEnd { verdict, succeeded }
     }
 
     /// What the end of an array means; or the best that it can mean, if some of its elements have not ended.
@@ -184,9 +230,9 @@ impl Segment {
     /// in the run.
     pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut (impl Sink + ?Sized)) {
         let passed = self.job.loose_from(node).iter();
-        for edge in passed.filter(|edge| edge.passes(satisfied)) {
-            let sole = self.job.csr.in_degrees[edge.to as usize] == 1;
-            if sole || self.word(edge.to).arrive() {
+        let is_new = |edge: &&LooseEdge| !self.passed.has(node, edge.to);
+        for edge in passed.filter(|edge| edge.passes(satisfied)).filter(is_new) {
+            if self.arrives(edge.to) {
                 sink.node(self.job.base + edge.to);
             }
         }

@@ -1,41 +1,35 @@
 //! A lane at work.
 //!
 //! What is run next is the first that became ready, then what the lane left for itself, then what others left. Ranges
-//! are run in pieces, cut so that a piece takes about [`PIECE`], with the rest up for stealing.
+//! are run in pieces, cut so that a piece takes about [`PIECE`](super::pace::PIECE), with the rest up for stealing.
 
 use super::lane::{Lane, Progress, Supervisor};
+use super::pace::{Pace, tuned};
+use super::sinks::{Both, Here};
 use super::witness::{Late, Witness};
 use super::{Flow, Item, Nodes, Ready, Segment, Settled, Sink};
-use crate::model::{ELEMENT, Panic, TaskId};
+use crate::model::{Panic, TaskId};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Bell, Signal, read};
 use crate::work::{Call, Step};
 use crossbeam_deque::Steal;
-use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// A piece of a range should take about this long: short enough to share, long enough not to notice the cutting.
-const PIECE: Duration = Duration::from_micros(50);
-
-/// The most tasks in a piece, and the most successes a lane keeps to itself.
-const MOST: u32 = 1 << 13;
 
 /// A lane at work on a run.
 pub(super) struct Shift<'a, W> {
-    lane: &'a Lane,
-    flow: &'a Flow,
-    segment: &'a Segment,
+    pub(super) lane: &'a Lane,
+    pub(super) flow: &'a Flow,
+    pub(super) segment: &'a Segment,
     /// What the segment's first node is called in the run.
-    base: u32,
-    nodes: Nodes<'a>,
-    progress: &'a Progress,
-    call: Call<'a>,
-    engine: &'a dyn Supervisor,
-    bell: &'a Bell,
-    witness: &'a W,
+    pub(super) base: u32,
+    pub(super) nodes: Nodes<'a>,
+    pub(super) progress: &'a Progress,
+    pub(super) call: Call<'a>,
+    pub(super) engine: &'a dyn Supervisor,
+    pub(super) bell: &'a Bell,
+    pub(super) witness: &'a W,
 }
 
 impl<'a, W: Witness> Shift<'a, W> {
@@ -146,7 +140,7 @@ impl<'a, W: Witness> Shift<'a, W> {
     }
 
     #[inline]
-    fn push(&self, item: Item) {
+    pub(super) fn push(&self, item: Item) {
         self.lane.deque.push(item);
         self.bell.ring();
     }
@@ -160,7 +154,7 @@ impl<'a, W: Witness> Shift<'a, W> {
         let pace = Pace::new();
         self.guarded(|| self.chains(&pace));
         let grain = self.lane.grain.get();
-        let tuned = tuned(grain, begun.1 - begun.0, pace.started.elapsed());
+        let tuned = tuned(grain, begun.1 - begun.0, pace.elapsed());
         self.lane.grain.set(tuned);
     }
 
@@ -214,7 +208,7 @@ impl<'a, W: Witness> Shift<'a, W> {
     #[inline]
     fn node(&self, node: u32) -> bool {
         let word = &self.nodes.words[node as usize];
-        if !word.is_pending() && !self.has_elements(node) {
+        if !word.is_pending() && !self.is_to_be_opened(node) {
             return !self.is_recalled();
         }
         self.progress
@@ -271,16 +265,21 @@ impl<'a, W: Witness> Shift<'a, W> {
     }
 
     /// Whether somebody listens to the run that did not when the lane came.
-    fn is_overheard(&self) -> bool {
+    pub(super) fn is_overheard(&self) -> bool {
         !W::ATTENTIVE && self.engine.is_observed()
     }
 
-    /// Whether there may be something to open, although the array as a whole has failed.
+    /// Whether there may be something to open, although the array as a whole has failed. What was reactivated is the
+    /// policy's to start.
     #[cold]
-    fn has_elements(&self, node: u32) -> bool {
+    fn is_to_be_opened(&self, node: u32) -> bool {
         let job = &self.segment.job;
-        job.array_of_node(node)
-            .is_some_and(|array| job.arrays[array].len > 0)
+        let array = job.array_of_node(node);
+        let has_elements = array.is_some_and(|array| job.arrays[array].len > 0);
+        if !has_elements && self.segment.word(node).is_reactivated() {
+            self.engine.queue_node(self.base + node);
+        }
+        has_elements
     }
 
     #[cold]
@@ -314,132 +313,8 @@ impl<'a, W: Witness> Shift<'a, W> {
         }
     }
 
-    /// Runs a piece of an array.
-    fn elements(&self, numbers: Range<u32>) {
-        let Some(array) = self.segment.job.array_of_element(numbers.start) else {
-            return;
-        };
-        let part = &self.segment.job.arrays[array];
-        let (lane, progress) = (self.lane, &self.lane.shared.progress);
-        let range = numbers.start - part.first..numbers.end - part.first;
-        progress
-            .first
-            .store(part.first | ELEMENT, Ordering::Relaxed);
-        progress.skip_to(range.start);
-        progress.array.store(array as u32 + 1, Ordering::Release);
-        lane.piece_end.set(range.end);
-        let started = Instant::now();
-        let mut span = 1;
-        while !self.is_recalled() && self.select_span(array, span) {
-            self.tell_span(array);
-            if self.segment.array(array).is_watched() {
-                self.settle(array, |_| ());
-            }
-            if started.elapsed() > PIECE {
-                lane.publish_elements(self.call.index());
-                self.bell.ring();
-            }
-            span = span.saturating_mul(2);
-        }
-        self.settle(array, |progress| progress.array.store(0, Ordering::Relaxed));
-        lane.publish_elements(self.call.index());
-        let grain = &self.segment.array(array).grain;
-        let before = grain.load(Ordering::Relaxed);
-        let done = self.call.index() - range.start;
-        grain.store(tuned(before, done, started.elapsed()), Ordering::Relaxed);
-    }
-
-    /// Runs elements, and tells of them one by one if somebody listens.
-    #[inline]
-    fn tell_span(&self, array: usize) {
-        if !W::ATTENTIVE {
-            self.span(array);
-            return;
-        }
-        let task = self.call.task();
-        let succeeded = {
-            let _inside = self.witness.started(task);
-            self.span(array)
-        };
-        if succeeded {
-            self.witness.succeeded(task.0..task.0 + 1);
-            self.witness.publish();
-        }
-    }
-
-    /// Moves to the next elements of the piece that have not ended, at most `span` of them. Returns whether there are any.
-    fn select_span(&self, array: usize, span: u32) -> bool {
-        let (lane, progress) = (self.lane, &self.lane.shared.progress);
-        let state = self.segment.array(array);
-        let next = loop {
-            let rest = progress.cursor.load(Ordering::Relaxed)..lane.piece_end.get();
-            let next = if state.is_touched() {
-                state.pending(rest.clone()).next()
-            } else {
-                Some(rest.clone())
-            };
-            let Some(next) = next.filter(|next| !next.is_empty()) else {
-                lane.piece_end.set(rest.start);
-                return false;
-            };
-            if next.start == rest.start {
-                break next;
-            }
-            // Settling may be the lane's way to the gate's new signal, with which nothing would tell it any more that the
-            // engine has ended some of these, too: so it looks again.
-            self.settle(array, |progress| progress.skip_to(next.start));
-        };
-        // Whoever watches or listens hears of each element.
-        let alone = W::ATTENTIVE || state.is_watched();
-        let span = if alone { 1 } else { span };
-        lane.end.set(next.end.min(next.start.saturating_add(span)));
-        true
-    }
-
-    /// Runs elements up to the first that does not succeed, and deals with that one. Returns whether all did.
-    fn span(&self, array: usize) -> bool {
-        let unit = &self.segment.job.units[self.segment.job.arrays[array].node as usize];
-        let cause = match catch_unwind(AssertUnwindSafe(|| unit.call(&self.call))) {
-            Ok(Step::Done { .. } | Step::Open) => return true,
-            Ok(Step::Failed(cause)) => Some(cause),
-            Ok(Step::Stale | Step::Queue | Step::Later(_)) => None,
-            Err(panic) => {
-                self.lane.shared.turnstile.leave();
-                Some(Panic::from_payload(panic).into())
-            }
-        };
-        let task = self.call.task();
-        self.settle(array, |progress| progress.skip_to(self.call.index() + 1));
-        if let Some(cause) = cause {
-            self.witness.pause();
-            self.engine.failed(task, cause);
-        }
-        false
-    }
-
-    /// Settles what the piece has achieved so far, and moves on. Both inside the gate: whoever closes it must not find
-    /// the one without the other, and take an element that was passed over for one that has succeeded.
-    fn settle(&self, array: usize, move_on: impl FnOnce(&Progress)) {
-        let mut queued = Vec::new();
-        let inside = self.inside();
-        let settled = match inside {
-            true => self.settle_inside(&mut queued),
-            false => None,
-        };
-        move_on(&self.lane.shared.progress);
-        if inside {
-            self.lane.shared.turnstile.leave();
-            self.settled(array, settled, queued);
-        }
-    }
-
-    fn settle_inside(&self, queued: &mut Vec<Range<u32>>) -> Option<Settled> {
-        let shared = &self.lane.shared;
-        self.with_sink(queued, |sink| shared.settle(self.segment, sink))
-    }
-
     /// Settles with a sink that keeps what the policy must start, and tells whoever listens by now.
-    fn with_sink<R>(
+    pub(super) fn with_sink<R>(
         &self,
         queued: &mut Vec<Range<u32>>,
         settle: impl FnOnce(&mut dyn Sink) -> R,
@@ -458,14 +333,14 @@ impl<'a, W: Witness> Shift<'a, W> {
     }
 
     /// What follows outside the gate when elements have succeeded.
-    fn settled(&self, array: usize, settled: Option<Settled>, queued: Vec<Range<u32>>) {
+    pub(super) fn settled(&self, array: usize, settled: Option<Settled>, queued: Vec<Range<u32>>) {
         self.witness.pause();
         queued
             .into_iter()
             .for_each(|elements| self.engine.queue_elements(elements));
         let Some(settled) = settled else { return };
         if settled.releases() {
-            self.segment.finish(array);
+            self.engine.finish(settled.node);
         }
         if self.segment.array(array).is_watched() {
             self.engine.array_settled(settled);
@@ -473,25 +348,18 @@ impl<'a, W: Witness> Shift<'a, W> {
     }
 
     /// Enters the gate with no task at stake. False when the run is over.
-    fn inside(&self) -> bool {
+    pub(super) fn inside(&self) -> bool {
         let Some(pass) = &self.call.lane else {
             return false;
         };
         self.flow.gate.enter(pass.turnstile, pass.seen.get()) || self.call.host.admit(pass, None)
     }
 
-    fn is_recalled(&self) -> bool {
+    pub(super) fn is_recalled(&self) -> bool {
         self.call
             .lane
             .as_ref()
             .is_some_and(|pass| pass.recalled.get())
-    }
-
-    fn grain_of_elements(&self, number: u32) -> u32 {
-        let array = self.segment.job.array_of_element(number);
-        array.map_or(1, |array| {
-            self.segment.array(array).grain.load(Ordering::Relaxed)
-        })
     }
 
     /// Tells the run what has succeeded; the last one to do so finds it finished.
@@ -500,107 +368,5 @@ impl<'a, W: Witness> Shift<'a, W> {
         if shared.unreported() > 0 && self.flow.report_of(std::iter::once(shared)) {
             self.engine.finished();
         }
-    }
-}
-
-/// How a piece of sources gets on. It looks at the clock after one of them, two, four and so on: a piece was cut for quick
-/// ones, and when slow ones follow, others should have the rest.
-struct Pace {
-    started: Instant,
-    done: Cell<u32>,
-}
-
-impl Pace {
-    fn new() -> Self {
-        Pace {
-            started: Instant::now(),
-            done: Cell::new(0),
-        }
-    }
-
-    fn is_slow(&self) -> bool {
-        let done = self.done.get();
-        self.done.set(done + 1);
-        done.is_power_of_two() && self.started.elapsed() > PIECE
-    }
-}
-
-/// Grows pieces while they are short, shrinks them when they are long.
-fn tuned(grain: u32, tasks: u32, took: Duration) -> u32 {
-    match took {
-        short if short < PIECE / 2 && tasks >= grain => (grain * 2).min(MOST),
-        long if long > PIECE * 2 => (grain / 2).max(1),
-        _ => grain,
-    }
-}
-
-/// Newly ready work stays with the lane: the first node is next, the rest is up for stealing.
-///
-/// First, not last: a grid's diagonal stays in step that way, and runs three to four times as fast.
-struct Here<'a, 'b, S, W> {
-    shift: &'a Shift<'b, S>,
-    witness: &'a W,
-    by: Option<TaskId>,
-}
-
-impl<S: Witness, W: Witness> Here<'_, '_, S, W> {
-    /// Whoever steals it must not be heard of first.
-    #[inline]
-    fn push(&self, item: Item) {
-        self.witness.publish();
-        self.shift.push(item);
-    }
-}
-
-impl<S: Witness, W: Witness> Sink for Here<'_, '_, S, W> {
-    fn ready(&mut self, item: Item) {
-        if let (true, Ready::Elements(numbers)) = (W::ATTENTIVE, item.ready()) {
-            let ids = numbers.start | ELEMENT..numbers.end | ELEMENT;
-            self.witness.ready(ids, self.by);
-        }
-        self.push(item);
-    }
-
-    #[inline]
-    fn node(&mut self, node: u32) {
-        let id = self.shift.base + node;
-        if W::ATTENTIVE && self.shift.nodes.runs_on_lanes(node) {
-            self.witness.ready(id..id + 1, self.by);
-        }
-        let next = &self.shift.lane.next;
-        match next.get() {
-            None => next.set(Some(node)),
-            Some(_) => self.push(Item::node(id)),
-        }
-    }
-
-    fn queue_elements(&mut self, _: Range<u32>) {
-        debug_assert!(false, "a node's success makes nodes ready, and no elements");
-    }
-}
-
-/// As [`Here`], for the run's numbers, with what the policy must start put aside until the lane is outside the gate: the
-/// engine's lock is never taken inside.
-struct Both<'a, 'b, 'q, S, W> {
-    here: Here<'a, 'b, S, W>,
-    queued: &'q mut Vec<Range<u32>>,
-}
-
-impl<S: Witness, W: Witness> Sink for Both<'_, '_, '_, S, W> {
-    fn ready(&mut self, item: Item) {
-        self.here.ready(item);
-    }
-
-    fn node(&mut self, node: u32) {
-        self.here.node(node - self.here.shift.base);
-    }
-
-    fn queue_elements(&mut self, elements: Range<u32>) {
-        self.queued.push(elements);
-    }
-
-    fn elements_succeeded(&mut self, elements: Range<u32>) {
-        let ids = elements.start | ELEMENT..elements.end | ELEMENT;
-        self.here.witness.settled(ids);
     }
 }

@@ -30,9 +30,18 @@ impl Policy {
             by,
         });
         let mut walk = Walk::new(run);
+        let mut has_empty = false;
         for segment in run.flow().segments() {
-            let nodes = 0..segment.job.units.len() as u32;
-            nodes.for_each(|node| walk.end(segment.job.task(node), TaskState::Cancelled, false));
+            let job = &segment.job;
+            // An array without elements is no task to cancel: it is skipped, or succeeds with what it depends on.
+            let (empty, nodes): (Vec<_>, Vec<_>) =
+                (0..job.units.len() as u32).partition(|&node| job.is_empty_array(node));
+            has_empty |= !empty.is_empty();
+            let tasks = nodes.into_iter().map(|node| job.task(node));
+            tasks.for_each(|task| walk.end(task, TaskState::Cancelled, false));
+        }
+        if has_empty {
+            walk.skip_dependents();
         }
         let ended = walk.counted(effects);
         run.ledger().ended_by.get_or_insert(cause);
@@ -103,7 +112,6 @@ impl Policy {
     /// Takes back the leases of tasks that were ended, and has their attempts stopped.
     fn stop_ended(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        entry.stale = true;
         let mut ended: Vec<_> = entry
             .leased
             .extract_if(|&task, _| run.ended_state(task).is_some())
@@ -118,6 +126,7 @@ impl Policy {
             .iter()
             .flat_map(|(task, lease)| entry.keys(*task, lease.attempt))
             .collect();
+        entry.leave_stopped(&ended);
         let gangs = entry.musters.keys().copied();
         let gangs: Vec<_> = gangs
             .filter(|&task| run.ended_state(task).is_some())
@@ -136,5 +145,7 @@ impl Policy {
         // Something may have been kept for what was ready.
         effects.wake = true;
         self.orders.extend(keys.into_iter().map(Order::Stop));
+        self.mark_stale(run);
+        self.leave_to_lanes(run);
     }
 }

@@ -4,7 +4,9 @@ use super::walk::Walk;
 use super::{Effects, Policy, Run};
 use crate::engine::draft::Adder;
 use crate::engine::flow::{Segment, Settled, Verdict};
-use crate::engine::open::{Admits, LateEdge, Open, Waits};
+use crate::engine::late::{EachEdge, LateEdge};
+use crate::engine::open::{Admits, Open};
+use crate::engine::standing::Standing;
 use crate::job::Late;
 use crate::model::{Error, ErrorKind, Result, TaskId};
 use std::sync::Arc;
@@ -122,10 +124,10 @@ impl Policy {
             self.quiesce(run, effects);
         }
         let mut walk = Walk::new(run);
-        for late in &segment.job.late {
+        for (at, late) in (0..).zip(&segment.job.late) {
             match late.is_each() {
                 true => self.tie_each(run, open, segment, late, &mut walk),
-                false => self.tie_node(run, open, segment, late, &mut walk),
+                false => self.tie_node(run, open, segment, (at, late), &mut walk),
             }
         }
         let skipped = self.finish_walk(run, walk, effects);
@@ -137,31 +139,24 @@ impl Policy {
         run: &Run,
         open: &Open,
         segment: &Segment,
-        late: &Late,
+        (at, late): (u32, &Late),
         walk: &mut Walk<'_>,
     ) {
         let Some(place) = run.locate(late.from) else {
             return;
         };
-        let to = segment.job.task(late.node);
-        let (ended, verdict) = run.prospect(&place, late.from);
-        let mut edge = LateEdge {
-            to,
-            needs: late.needs,
-            waits: Waits::Node(true),
-        };
-        let passes = edge.passes(verdict);
-        if passes && ended {
-            edge.waits = Waits::Node(false);
-            if let Some(entry) = self.entry(run) {
-                segment.arrive(late.node, entry);
-            }
-        }
-        open.state().add_late(late.from, edge);
-        if !ended {
+        let (to, needs) = (segment.job.task(late.node), late.needs);
+        let standing = Standing::of(run, late.from);
+        open.state().late.add(late.from, LateEdge { to, needs, at });
+        if !standing.is_over {
             place.watch();
         }
-        if !passes && !run.job().rules.keep_blocked() {
+        if standing.lets_pass(needs)
+            && let Some(entry) = self.entry(run)
+        {
+            segment.arrive_late(at, late.node, entry);
+        }
+        if standing.keeps(needs) && !run.job().rules.keep_blocked() {
             walk.skip(to, late.from);
         }
     }
@@ -192,12 +187,10 @@ impl Policy {
             })
             .collect();
         let passed = |end: &Option<Verdict>| *end == Some(Verdict::Succeeded);
-        let edge = LateEdge {
-            to,
-            needs: late.needs,
-            waits: Waits::Each(ends.iter().map(|end| !passed(end)).collect()),
-        };
-        open.state().add_late(late.from, edge);
+        let waits = ends.iter().map(|end| !passed(end)).collect();
+        open.state()
+            .late
+            .add_each(late.from, EachEdge { to, waits });
         if ends.contains(&None) {
             place.watch();
         }
@@ -241,16 +234,7 @@ impl Policy {
     ) {
         let Some(open) = &run.open else { return };
         let node = TaskId(settled.node);
-        let mut passed = Vec::new();
-        for edge in open.state().late_of(node).into_iter().flatten() {
-            let to = edge.to;
-            let news = settled
-                .elements
-                .clone()
-                .filter(|&index| edge.pass_element(index));
-            passed.extend(news.map(|index| (to, index)));
-        }
-        for (to, index) in passed {
+        for (to, index) in open.take_each(node, &settled.elements) {
             let place = run.locate(to);
             let array = place
                 .as_ref()

@@ -3,7 +3,7 @@
 use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Policy, Run, RunRank};
 use crate::engine::chronicle::{Fact, TaskSpan};
-use crate::engine::flow::{self, Segment};
+use crate::engine::flow::{self, Segment, Settled, ranges};
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
@@ -57,6 +57,7 @@ impl Policy {
         let job = &segment.job;
         if job.queued == QueuedNodes::None {
             entry.ready.extend(segment.initial());
+            self.offer(run);
             return note_sources(run, segment, effects);
         }
         for (at, &node) in (0..).zip(&job.csr.sources) {
@@ -90,7 +91,7 @@ impl Policy {
                 effects.note(run, || Fact::Ready { tasks, by: None });
             }
             if nodes.is_empty() && opened.is_empty() {
-                return;
+                return self.offer(run);
             }
             for elements in opened {
                 self.queue_elements(run, elements, effects);
@@ -111,10 +112,13 @@ impl Policy {
         };
         let Some(entry) = self.entry(run) else { return };
         if place.segment.open(array, entry) {
-            let end = place.segment.array_ended(array, entry);
-            effects.finish.push((entry.run.clone(), place.task()));
-            self.fire_late(run, place.task(), end.verdict, effects);
-            self.notify_array_watchers(run, &place, effects);
+            let settled = Settled {
+                node,
+                elements: 0..0,
+                end: Some(place.segment.array_ended(array, entry)),
+            };
+            let run = entry.run.clone();
+            self.elements_settled(&run, settled, effects);
         }
         effects.wake = true;
     }
@@ -125,7 +129,19 @@ impl Policy {
     }
 
     /// Tasks, by id, are ready that lanes don't start: one task, or elements of one array.
-    fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+    pub(super) fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        if !entry.reactivated {
+            return self.queue_new(run, tasks, effects);
+        }
+        // Of what was reactivated, what is queued, or was begun, comes by once more from before.
+        let is_new = |task: u32| !entry.ready_again.contains_key(&TaskId(task));
+        let new: Vec<_> = ranges(tasks, is_new).collect();
+        new.into_iter()
+            .for_each(|tasks| self.queue_new(run, tasks, effects));
+    }
+
+    fn queue_new(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
         let Some(place) = run.locate(TaskId(tasks.start)) else {
             return;
         };
@@ -152,6 +168,7 @@ impl Policy {
         let Some((class, rank, group)) = self.rank(run, task) else {
             return;
         };
+        self.note_ready_again(run, tasks.clone());
         effects.note(run, || Fact::Ready {
             tasks: TaskSpan::of(tasks.clone()),
             by: None,
@@ -161,6 +178,12 @@ impl Policy {
             self.overtake(Position::before(rank));
         }
         effects.wake = true;
+    }
+
+    fn note_ready_again(&mut self, run: &Run, tasks: Range<u32>) {
+        if let Some(entry) = self.entry(run).filter(|entry| entry.reactivated) {
+            tasks.for_each(|task| entry.note_ready_again(TaskId(task), true));
+        }
     }
 
     /// What a task asks for, how urgent it is, and in which group it is counted.
@@ -197,9 +220,7 @@ impl Policy {
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.
     pub(super) fn overtake(&self, position: Position) {
-        let overtaken = |rank: &RunRank| position < Position::before(rank.plain());
-        let entries = self.runs.iter().filter(|(rank, _)| overtaken(rank));
-        entries.for_each(|(_, entry)| entry.run.flow().gate.raise());
+        self.recall(|rank| position < Position::before(rank.plain()));
     }
 
     /// A task that was taken will not be begun now.
@@ -211,7 +232,10 @@ impl Policy {
     }
 
     pub(super) fn requeue(&mut self, place: &Place, effects: &mut Effects) {
-        if self.limits.run_of(place.group).is_some() {
+        if let Some(rank) = self.limits.run_of(place.group) {
+            if let Some(entry) = self.runs.get_mut(&rank) {
+                entry.note_ready_again(place.task(), true);
+            }
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }

@@ -6,11 +6,11 @@ use super::gang::PartEnd;
 use super::walk::Walk;
 use super::{Effects, Policy, Run};
 use crate::engine::chronicle::Fact;
-use crate::engine::flow::{ArrayFlow, Place, Settled, Verdict};
+use crate::engine::flow::{Place, Settled, Verdict};
 use crate::model::{
     Attempt, AttemptEnd, BoxError, DependencyAction, Returned, TaskId, TaskSettings, TaskState,
 };
-use event_listener::EventListener;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How an attempt that was leased one by one ended.
@@ -99,6 +99,7 @@ impl Policy {
             }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
             Ended::Cancelled => {
+                self.used_attempt(run, task, attempt);
                 effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Cancelled));
                 self.end_task(run, task, TaskState::Cancelled, false, effects);
             }
@@ -151,10 +152,7 @@ impl Policy {
         let Some(place) = run.locate(task) else {
             return;
         };
-        let Some(entry) = self.entry(run) else { return };
-        if !entry.left_behind.contains(&task) {
-            effects.release.push((entry.run.clone(), task));
-        }
+        self.let_go(run, task, effects);
         let consequences = place.segment.job.of_success(task);
         if consequences.is_some_and(|after| after.dependency_action == DependencyAction::Block) {
             self.succeed_and_block(run, task, effects);
@@ -192,11 +190,22 @@ impl Policy {
             elements,
             end: ended.then(|| segment.array_ended(array, entry)),
         };
+        let run = entry.run.clone();
+        self.elements_settled(&run, settled, effects);
+    }
+
+    /// Elements have succeeded: what waits for them, or for their array, is told.
+    pub(super) fn elements_settled(
+        &mut self,
+        run: &Arc<Run>,
+        settled: Settled,
+        effects: &mut Effects,
+    ) {
         if settled.releases() {
-            effects.finish.push((entry.run.clone(), place.task()));
+            self.let_go_of_array(run, TaskId(settled.node), effects);
         }
         self.fire_late_settled(run, &settled, effects);
-        self.notify_array_watchers(run, place, effects);
+        self.notify_array_watchers(run, TaskId(settled.node), settled.elements, effects);
     }
 
     /// As its exit conditions say, nothing that depends on the task runs although it succeeded.
@@ -239,7 +248,7 @@ impl Policy {
         let ended = walk.counted(effects);
         self.recall_less_urgent(run);
         self.queue_reached(run, effects);
-        self.notify_ended(run, effects);
+        self.notify(run, walk.watched, effects);
         ended
     }
 
@@ -249,81 +258,10 @@ impl Policy {
             self.end(run, effects);
         }
     }
-
-    pub(crate) fn notify_watchers(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        if let Some(entry) = self.entry(run) {
-            effects.notify.extend(entry.watchers.remove(&task));
-        }
-    }
-
-    pub(super) fn notify_array_watchers(
-        &mut self,
-        run: &Run,
-        place: &Place<'_>,
-        effects: &mut Effects,
-    ) {
-        let array = place.array().map(|array| place.segment.array(array));
-        if array.is_some_and(ArrayFlow::is_watched) {
-            self.notify_ended(run, effects);
-        }
-    }
-
-    /// Tells all those whose task has ended.
-    pub(crate) fn notify_ended(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        let ended: Vec<TaskId> = entry
-            .watchers
-            .keys()
-            .copied()
-            .filter(|&task| run.ended_state(task).is_some())
-            .collect();
-        effects
-            .notify
-            .extend(ended.iter().filter_map(|task| entry.watchers.remove(task)));
-    }
 }
 
 /// The end of an attempt that was leased.
 pub(super) fn attempt_ended(task: TaskId, attempt: u32, end: AttemptEnd) -> Fact {
     let end = Box::new(end);
     Fact::AttemptEnded { task, attempt, end }
-}
-
-impl Policy {
-    /// Listens for a task's end; `None` when it has ended already, or is not to be expected.
-    pub(crate) fn watch(
-        &mut self,
-        run: &Run,
-        task: TaskId,
-        effects: &mut Effects,
-    ) -> Option<EventListener> {
-        if run.has_ended() || run.ended_state(task).is_some() {
-            return None;
-        }
-        self.quiesce(run, effects);
-        if run.ended_state(task).is_some() || run.is_at_rest() {
-            return None;
-        }
-        run.locate(task)?.watch();
-        Some(self.entry(run)?.watchers.entry(task).or_default().listen())
-    }
-
-    /// Shuts out the run's lanes until the engine's lock is given up. The run may turn out to have ended.
-    pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        let (settled, finished) = run.flow().quiesce(entry);
-        effects.wake |= !entry.ready.is_empty();
-        let owner = entry.run.clone();
-        for settled in settled {
-            if settled.releases() {
-                let array = TaskId(settled.node);
-                effects.finish.push((owner.clone(), array));
-            }
-            self.fire_late_settled(run, &settled, effects);
-        }
-        self.queue_reached(run, effects);
-        if finished {
-            self.end(run, effects);
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Ending tasks, and what can't run for it.
 
-use super::super::flow::{Place, Sink, Verdict};
+use super::super::flow::{ArrayFlow, Place, Sink, Verdict};
 use super::{Effects, Run};
 use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::graph::node_of;
@@ -14,6 +14,8 @@ pub(super) struct Walk<'a> {
     /// Tasks, and arrays of which all has ended, and whether that satisfies those who need no value.
     over: Vec<(TaskId, bool)>,
     counted: Counted,
+    /// Of what was ended, the tasks that somebody waits for, by id.
+    pub(super) watched: Vec<Range<u32>>,
     /// What was ended, for those who listen.
     facts: Vec<Fact>,
 }
@@ -59,6 +61,7 @@ impl<'a> Walk<'a> {
             lost: Vec::new(),
             over: Vec::new(),
             counted: Counted::default(),
+            watched: Vec::new(),
             facts: Vec::new(),
         }
     }
@@ -104,8 +107,10 @@ impl<'a> Walk<'a> {
 
     fn end_node(&mut self, place: &Place<'_>, end: End) {
         let (word, task) = (place.segment.word(place.node), place.task());
-        if word.is_pending() {
-            word.end(end.state);
+        if word.ended().is_none() {
+            if word.end(end.state) {
+                self.watched.push(task.0..task.0 + 1);
+            }
             self.counted.add(end.state, 1);
             self.tell(task.into(), end);
             self.lost.push(Lost::Node(task, end.satisfied));
@@ -116,43 +121,56 @@ impl<'a> Walk<'a> {
     /// Ends those of the elements that have not ended. The array as a node ends with the first that does not succeed.
     fn end_elements(&mut self, place: &Place<'_>, array: usize, elements: Range<u32>, end: End) {
         let (flow, node) = (place.segment.array(array), place.task());
-        let pending: Vec<_> = flow.pending(elements.clone()).collect();
+        let part = &place.segment.job.arrays[array];
+        let pending: Vec<_> = flow.unfinished(elements.clone()).collect();
         if pending.is_empty() && !elements.is_empty() {
             return;
         }
         let mut count = 0;
         for range in pending {
             flow.end(range.clone(), end.state);
-            let ended = range.end - range.start;
-            let first = TaskId::element(place.segment.job.arrays[array].first + range.start);
-            self.tell(
-                TaskSpan {
-                    first,
-                    count: ended,
-                },
-                end,
-            );
-            count += ended;
+            let ended = TaskSpan::of(part.ids(range.clone()));
+            if flow.is_watched() {
+                self.watched.push(part.ids(range.clone()));
+            }
+            self.tell(ended, end);
+            count += ended.count;
             self.lost.push(Lost::Elements(node, range, end.satisfied));
         }
         self.counted.add(end.state, count.into());
-        let first = end_array(place, end.state);
+        let first = self.end_array(place, flow, end.state);
         let first_to_block = !end.satisfied && flow.block();
         if first || first_to_block {
             self.lost.push(Lost::Node(node, end.satisfied));
         }
         // Counted last: a lane that ends the last element then finds how the others ended.
         if (count > 0 || first) && flow.have_ended(count) {
-            self.array_is_over(place, !flow.blocks(), end.state);
+            self.array_is_over(place, flow, end.state);
         }
     }
 
-    fn array_is_over(&mut self, place: &Place<'_>, satisfied: bool, state: TaskState) {
+    /// The array as a node can no longer succeed. Returns whether it could until now.
+    fn end_array(&mut self, place: &Place<'_>, flow: &ArrayFlow, state: TaskState) -> bool {
         let word = place.segment.word(place.node);
-        if word.is_pending() {
-            word.end(state);
+        let ends = state != TaskState::Succeeded && word.ended().is_none();
+        if ends {
+            self.end_array_node(place, flow, state);
         }
-        self.over.push((place.task(), satisfied));
+        ends
+    }
+
+    fn end_array_node(&mut self, place: &Place<'_>, flow: &ArrayFlow, state: TaskState) {
+        place.segment.word(place.node).end(state);
+        let node = place.task().0;
+        self.watched
+            .extend(flow.is_watched().then_some(node..node + 1));
+    }
+
+    fn array_is_over(&mut self, place: &Place<'_>, flow: &ArrayFlow, state: TaskState) {
+        if place.segment.word(place.node).ended().is_none() {
+            self.end_array_node(place, flow, state);
+        }
+        self.over.push((place.task(), !flow.blocks()));
     }
 
     /// Ends everything that depends on what was ended so far, and can't do without it.
@@ -183,6 +201,7 @@ impl<'a> Walk<'a> {
         let passes = |next: u32| {
             let found = loose.binary_search_by_key(&next, |edge| edge.to);
             found.is_ok_and(|at| loose[at].passes(satisfied))
+                || place.segment.passed.has(place.node, next)
         };
         let successors = job.csr.successors(place.node).iter();
         let successors = successors.map(|&entry| node_of(entry));
@@ -209,9 +228,8 @@ impl<'a> Walk<'a> {
 
     /// What was added to the run, and can't do without the success of a task, or of an array.
     fn skip_late(&mut self, task: TaskId, satisfied: bool) {
-        let Some(open) = &self.run.open else { return };
         let verdict = Verdict::without_success(satisfied);
-        for to in open.blocked_by(task, verdict) {
+        for to in self.run.blocked_late(task, verdict) {
             self.skip(to, task);
         }
     }
@@ -249,8 +267,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Enters what was ended in the ledger, and says how much.
-    pub(super) fn counted(self, effects: &mut Effects) -> u64 {
-        let facts = self.facts.into_iter();
+    pub(super) fn counted(&mut self, effects: &mut Effects) -> u64 {
+        let facts = std::mem::take(&mut self.facts).into_iter();
         facts.for_each(|fact| effects.note(self.run, || fact));
         let mut ledger = self.run.ledger();
         ledger.skipped += self.counted.skipped;
@@ -284,14 +302,4 @@ impl Counted {
             _ => {}
         }
     }
-}
-
-/// An array as a node can no longer succeed. Returns whether it could until now.
-fn end_array(place: &Place<'_>, state: TaskState) -> bool {
-    let word = place.segment.word(place.node);
-    let ends = state != TaskState::Succeeded && word.is_pending();
-    if ends {
-        word.end(state);
-    }
-    ends
 }
