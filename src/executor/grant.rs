@@ -3,6 +3,8 @@
 #[cfg(all(feature = "command", target_os = "linux"))]
 use crate::engine::Run;
 use crate::engine::{Charge, Item, LeaseKey, Outcome, Part, Place, Taken, TakenWork};
+#[cfg(all(feature = "command", target_os = "linux"))]
+use crate::job::Frozen;
 use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
@@ -232,8 +234,14 @@ impl Lease {
     /// The element's index in its array, if it is one.
     #[cfg(all(feature = "command", target_os = "linux"))]
     pub(super) fn index(&self) -> Option<u32> {
-        let (_, index) = self.engine_run().job().locate(self.task)?;
+        let (_, index) = self.part().locate(self.task)?;
         self.task.is_element().then_some(index)
+    }
+
+    /// The job, or the addition to it, that the task was described with.
+    #[cfg(all(feature = "command", target_os = "linux"))]
+    pub(super) fn part(&self) -> Arc<Frozen> {
+        self.engine_run().job_of(self.task)
     }
 
     #[cfg(all(feature = "command", target_os = "linux"))]
@@ -285,14 +293,15 @@ impl Lease {
 
     fn call(&self, launcher: Option<&dyn Launcher>) -> Step {
         let run = self.charge.run();
-        let Some((node, index)) = run.job().locate(self.task) else {
+        let Some(place) = run.locate(self.task) else {
             return Step::Stale;
         };
+        let (segment, index) = (&*place.segment, place.index);
         let host: Arc<dyn Host> = run.clone();
         let end = Cell::new(if self.task.is_element() { index + 1 } else { 0 });
         let call = Call {
             host: &host,
-            values: &run.flow().values,
+            values: &segment.values,
             first: &AtomicU32::new(self.task.0 - index),
             attempt: self.attempt,
             instance: self.instance,
@@ -302,13 +311,14 @@ impl Lease {
             cursor: &AtomicU32::new(index),
             end: &end,
         };
-        run.job().units[node as usize].call(&call)
+        segment.job.units[place.node as usize].call(&call)
     }
 
     fn report(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.completed, true) {
             let run = self.charge.run();
-            let mut ended = Some(outcome.judged(run.job().settings_of(self.task)));
+            let ended = run.with_settings(self.task, |settings| outcome.judged(settings));
+            let mut ended = Some(ended);
             let due = run.engine().with(|policy, effects| {
                 // What no longer counts is the user's to drop, outside the lock.
                 let current = policy.is_current(run, self.task, self.attempt);
