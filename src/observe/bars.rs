@@ -135,7 +135,7 @@ fn draw(run: &Arc<engine::Run>, target: ProgressDrawTarget, pause: impl Fn(Durat
 
 struct Bars {
     // Draws the others: they are lost with it.
-    _all: MultiProgress,
+    all: MultiProgress,
     job: ProgressBar,
     arrays: Vec<ArrayBar>,
 }
@@ -149,23 +149,26 @@ struct ArrayBar {
 impl Bars {
     fn new(progress: &Progress, target: ProgressDrawTarget) -> Self {
         let all = MultiProgress::with_draw_target(target);
-        let bar = |name: &str, total| {
-            let bar = all.add(ProgressBar::new(total).with_style(style()));
-            bar.with_prefix(name.to_owned())
-        };
-        let job = bar(&progress.job, progress.slots.total);
-        let arrays = progress.arrays.iter().map(|array| ArrayBar {
-            bar: bar(&format!("  {}", array.name), array.tasks.total),
-            begun: Duration::ZERO,
-        });
-        Bars {
-            job,
-            arrays: arrays.collect(),
-            _all: all,
+        let job = bar(&all, progress.job.clone());
+        let arrays = Vec::new();
+        let mut bars = Bars { all, job, arrays };
+        bars.add_arrays(progress);
+        bars
+    }
+
+    /// Those that have come since.
+    fn add_arrays(&mut self, progress: &Progress) {
+        for array in progress.arrays.iter().skip(self.arrays.len()) {
+            self.arrays.push(ArrayBar {
+                bar: bar(&self.all, format!("  {}", array.name)),
+                begun: Duration::ZERO,
+            });
         }
     }
 
     fn update(&mut self, progress: &Progress) {
+        self.add_arrays(progress);
+        self.job.set_length(progress.slots.total);
         self.job.set_position(progress.slots.ended());
         self.job.set_message(message_of_job(progress));
         for (bar, array) in self.arrays.iter_mut().zip(&progress.arrays) {
@@ -185,14 +188,18 @@ impl ArrayBar {
             self.begun = elapsed;
         }
         let took = elapsed.saturating_sub(self.begun);
+        self.bar.set_length(tasks.total);
         self.bar.set_position(tasks.ended());
         self.bar.set_message(message_of_array(tasks, took));
     }
 }
 
-/// On a narrow terminal the end of a line is left out.
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar())
+/// A bar below the others. On a narrow terminal the end of its line is left out.
+fn bar(all: &MultiProgress, name: String) -> ProgressBar {
+    let style = ProgressStyle::with_template(TEMPLATE);
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    all.add(ProgressBar::new(0).with_style(style))
+        .with_prefix(name)
 }
 
 /// What stands behind the bar of the job: what has gone wrong, which must be seen on a narrow terminal too, comes first.
@@ -282,6 +289,25 @@ mod tests {
                 "digits           ██████░░░░░░░░░░ 410/1000 3 failed, 7 skipp",
                 "  score          ██████░░░░░░░░░░ 410/1000 3 failed, 7 skipp",
             ]
+        );
+    }
+
+    #[test]
+    fn what_is_added_to_a_run_gets_its_bar_and_makes_that_of_the_job_longer() {
+        let terminal = InMemoryTerm::new(10, 60);
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let mut progress = midway();
+        let mut bars = Bars::new(&progress, target);
+        bars.update(&progress);
+        progress.slots.total = 2000;
+        progress.arrays.push(progress.arrays[0].clone());
+        bars.update(&progress);
+        bars.finish();
+        let drawn = terminal.contents();
+        let lines: Vec<_> = drawn.lines().collect();
+        assert!(
+            lines.len() == 3 && lines[0].contains(" 410/2000 "),
+            "{drawn}"
         );
     }
 

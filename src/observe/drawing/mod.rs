@@ -19,7 +19,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A job's graph, and how the tasks of one of its runs stood when it was asked for: see
-/// [`Run::drawing`](crate::Run::drawing). A task array is one node, with how many of its elements stand how.
+/// [`Run::drawing`](crate::Run::drawing). A task array is one node, with how many of its elements stand how. It is the job as
+/// it was submitted: what was added to a run that is open is left out.
 ///
 /// ```
 /// # use batchyard::{Job, Pool, ThreadExecutor};
@@ -44,11 +45,12 @@ pub struct Drawing {
 
 impl Drawing {
     pub(crate) fn of(run: &Run) -> Self {
-        let job = run.flow().job.clone();
+        let job = run.flow().first.job.clone();
+        let arrays = run.array_counts().into_iter().take(job.arrays.len());
         let nodes = 0..job.units.len() as u32;
         Drawing {
             states: nodes.map(|node| run.state(crate::TaskId(node))).collect(),
-            arrays: (0..job.arrays.len()).map(|at| run.counts_of(at)).collect(),
+            arrays: arrays.map(|(_, counts)| counts).collect(),
             job,
         }
     }
