@@ -24,7 +24,9 @@ pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
 pub(crate) use hand::Hand;
 pub use policy::Outcome;
-pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork};
+pub(crate) use policy::{
+    Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
+};
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;

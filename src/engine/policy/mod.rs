@@ -34,7 +34,7 @@ pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey, Part};
 pub(crate) use queue::Place;
 pub use settle::Outcome;
-pub(crate) use take::{Taken, TakenWork};
+pub(crate) use take::{Begun, Taken, TakenWork};
 pub(crate) use timers::Time;
 
 use super::chronicle::Fact;
