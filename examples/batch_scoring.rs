@@ -6,82 +6,108 @@
 
 #[path = "digits/mod.rs"]
 mod digits;
+#[path = "digits/files.rs"]
+mod files;
 #[path = "digits/model.rs"]
 mod model;
 
-use batchyard::{BoxError, FrozenJob, Handle, Job, Pool, ThreadExecutor, fallible};
+use batchyard::scoring::{Files, MiniBatch, ParallelRun, Report, Scorer, Worker};
+use batchyard::{BoxError, Pool, ThreadExecutor};
 use digits::Image;
-use model::Prediction;
 use rten::Model;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
 
-/// Small enough to keep every core busy to the end, large enough that a task is worth its start.
+/// Small enough to keep every core busy to the end, large enough that a call is worth its start.
 const MINI_BATCH: usize = 16;
 
+/// Reads digits with the network.
+struct Digits;
+
+/// A row of the output.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    image: String,
+    label: u8,
+    predicted: u8,
+    confidence: f32,
+}
+
+impl Scorer for Digits {
+    type State = Model;
+    type Row = Row;
+
+    fn init(&self, _: &Worker) -> Result<Model, BoxError> {
+        model::load()
+    }
+
+    fn run(&self, model: &mut Model, batch: &MiniBatch) -> Result<Vec<Row>, BoxError> {
+        let images: Vec<Image> = batch
+            .paths()
+            .iter()
+            .map(|path| model::open(path))
+            .collect::<Result<_, _>>()?;
+        let read = model::predict(model, &images)?;
+        let rows = batch.paths().iter().zip(images).zip(read);
+        Ok(rows
+            .map(|((path, image), read)| Row::new(path, &image, &read))
+            .collect())
+    }
+}
+
+impl Row {
+    fn new(path: &Path, image: &Image, read: &model::Prediction) -> Self {
+        Row {
+            image: path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            label: image.label,
+            predicted: read.digit,
+            confidence: read.confidence,
+        }
+    }
+}
+
 fn main() -> Result<(), BoxError> {
-    let (_, images) = digits::load()?;
-    let (job, predictions) = scoring(&images)?;
+    let folder = std::env::temp_dir().join("batchyard-digits");
+    files::write_test_images(&folder)?;
+    let predictions = std::env::temp_dir().join("batchyard-digits.csv");
 
     let cores = available_parallelism()?.get();
-    let (scored, time) = run(&job, &predictions, cores)?;
-    // The same job again, to have something to compare with.
-    let (_, time_alone) = run(&job, &predictions, 1)?;
+    let all = score(&folder, &predictions, cores)?;
+    // The same again, to have something to compare with.
+    let alone = score(&folder, &predictions, 1)?;
 
-    let path = std::env::temp_dir().join("batchyard-digits.csv");
-    std::fs::write(&path, csv(&images, &scored))?;
-
-    println!("accuracy: {:.4}", accuracy(&images, &scored));
-    println!("predictions: {}", path.display());
-    for (workers, time) in [(1, time_alone), (cores, time)] {
-        let throughput = images.len() as f64 / time.as_secs_f64();
-        println!("workers: {workers}, wall time: {time:.3?}, throughput: {throughput:.0} images/s");
+    println!("accuracy: {:.4}", accuracy(&predictions)?);
+    println!("predictions: {}", predictions.display());
+    for (workers, report) in [(1, &alone), (cores, &all)] {
+        let throughput = report.items.succeeded as f64 / report.wall.as_secs_f64();
+        println!(
+            "workers: {workers}, wall time: {:.3?}, throughput: {throughput:.0} images/s",
+            report.wall
+        );
     }
-    println!("speed-up: {:.2}", time_alone.div_duration_f64(time));
+    println!("speed-up: {:.2}", alone.wall.div_duration_f64(all.wall));
     Ok(())
 }
 
-/// The job: one task loads the model, a task array scores the mini-batches with it, one task puts
-/// their results together again.
-fn scoring(images: &[Image]) -> Result<(FrozenJob, Handle<Vec<Prediction>>), BoxError> {
-    let mini_batches = images.chunks(MINI_BATCH).map(<[Image]>::to_vec);
-
-    let mut job = Job::new("digits");
-    let model = job.task("load", (), fallible(model::load));
-    let scored = job.map_with(
-        "score",
-        mini_batches,
-        &model,
-        fallible(|batch: &Vec<Image>, model: &Model| model::predict(model, batch)),
-    );
-    let all = job.reduce("collect", &scored, |parts: &[Vec<Prediction>]| {
-        parts.concat()
-    });
-    Ok((job.freeze()?, all))
-}
-
-fn run(
-    job: &FrozenJob,
-    output: &Handle<Vec<Prediction>>,
-    workers: usize,
-) -> Result<(Vec<Prediction>, Duration), BoxError> {
+fn score(folder: &Path, predictions: &Path, workers: usize) -> Result<Report, BoxError> {
     let pool = Pool::new(ThreadExecutor::new(workers)?);
-    let start = Instant::now();
-    let scored = pool.submit(job)?.output(output).wait()?.to_vec();
-    Ok((scored, start.elapsed()))
+    let run = ParallelRun::new(Digits)
+        .input(Files::glob(folder.join("*.pgm").display().to_string())?)
+        .mini_batch_size(MiniBatch::files(MINI_BATCH))
+        .error_threshold(0)
+        .append_rows_to(predictions);
+    Ok(run.run(&pool)?)
 }
 
-fn accuracy(images: &[Image], scored: &[Prediction]) -> f64 {
-    let pairs = images.iter().zip(scored);
-    let right = pairs.filter(|(image, read)| image.label == read.digit);
-    right.count() as f64 / images.len() as f64
-}
-
-fn csv(images: &[Image], scored: &[Prediction]) -> String {
-    let mut rows = String::from("image,label,predicted,confidence\n");
-    for (i, (Image { label, .. }, read)) in images.iter().zip(scored).enumerate() {
-        let Prediction { digit, confidence } = read;
-        rows += &format!("{i},{label},{digit},{confidence:.4}\n");
-    }
-    rows
+fn accuracy(predictions: &Path) -> Result<f64, BoxError> {
+    let rows: Vec<Row> = csv::Reader::from_path(predictions)?
+        .into_deserialize()
+        .collect::<Result<_, _>>()?;
+    let right = rows.iter().filter(|row| row.label == row.predicted);
+    Ok(right.count() as f64 / rows.len() as f64)
 }

@@ -19,6 +19,8 @@ mod model;
 mod observe;
 mod pool;
 mod run;
+#[cfg(feature = "scoring")]
+pub mod scoring;
 mod sync;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -35,7 +37,7 @@ pub use model::{
     ExitOptions, Explanation, FailurePolicy, FileUploadError, Fraction, IntoAmount, JobAction,
     MaxRetries, Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError,
     ProgressReport, Resources, Result, RetryIf, Returned, RunState, TaskCounters, TaskId,
-    TaskOrder, TaskSettings, TaskState,
+    TaskOrder, TaskPage, TaskSettings, TaskState, TaskStatus,
 };
 #[cfg(feature = "command")]
 pub use model::{
@@ -50,7 +52,7 @@ pub use observe::{
 pub use observe::{ProgressView, ShownProgress};
 pub use petgraph;
 pub use pool::{Close, Pool};
-pub use run::{Ended, Run, Waiting};
+pub use run::{Ended, Run, Tasks, Waiting};
 pub use work::{
     All, AnyFunction, Argument, Array, Asynchronous, Body, Context, EachInput, EachInputs, Element,
     Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,

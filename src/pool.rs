@@ -90,6 +90,14 @@ impl Pool {
         self.engine.submit(&job, &nodes).map(Run::new)
     }
 
+    /// How many tasks its nodes run at once, if the executor can say.
+    #[cfg(feature = "scoring")]
+    pub(crate) fn slots(&self) -> Option<u32> {
+        let nodes = self.executor.offer().nodes?;
+        let slots = nodes.iter().map(crate::model::Capacity::slot_count);
+        Some(slots.fold(0, u32::saturating_add)).filter(|&slots| slots > 0)
+    }
+
     /// Everything that happens from now on to runs, tasks and nodes of this pool, after a snapshot of how they stand. The
     /// stream ends when the pool is dropped. See [`Events`].
     ///

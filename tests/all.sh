@@ -20,6 +20,7 @@ export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-2}"
 install() {
     need_debian gcc libc6-dev
     need_program cargo-fmt cargo-clippy
+    need_python pandas==3.1.1
     cargo --version
     cargo metadata --locked --format-version 1 >/dev/null # Cargo.lock agrees with every Cargo.toml
 }
@@ -38,6 +39,7 @@ section_docs() {
 
 section_tests() {
     within 15 cargo test --workspace --all-features
+    within 5 cargo test --all-features --test pandas
 }
 
 # Each feature alone, none, the default and all of them: as a user would build the library.

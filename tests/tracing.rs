@@ -109,7 +109,7 @@ fn attempts_are_spans_of_their_jobs_and_a_final_failure_is_one_warning_though_no
         }),
     );
     let fails = job.task("fails", &waits, fallible(|(): &()| Err::<(), _>("torn")));
-    job.configure(&fails, settings);
+    job.configure(fails, settings);
     let array = job.array("array", 3, |n: &usize| {
         tracing::info!(target: "tracing", says = "element", n);
     });

@@ -18,7 +18,9 @@
 //! | `efficiency` | how much of two threads is left for bodies of 1, 10 and 100 µs | `benches/efficiency.rs` |
 //! | `latency` | how soon the body of a lone task starts in an idle pool | `benches/latency.rs` |
 //! | `jobs` | what a small job costs, many of them through one pool | `benches/jobs.rs` |
+//! | `scoring` | what a mini-batch costs on threads and in Python processes, and a row of a table | `benches/scoring.rs` |
 //! | `policy` | what tasks with priorities and requests cost, in time and in memory | `benches/policy.rs` |
+//! | `process` | what a command costs beyond starting its program | `benches/process.rs` |
 //!
 //! What the machine can do is called `limit`: written with flat arrays, atomics, deques and threads, and nothing else.
 //! A contender that isn't installed is left out with a note. `setup.sh` installs those that cargo doesn't.
@@ -36,6 +38,7 @@ pub mod harness;
 pub mod memory;
 pub mod options;
 pub mod placing;
+pub mod processes;
 pub mod report;
 pub mod row;
 pub mod shape;

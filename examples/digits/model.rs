@@ -3,6 +3,8 @@
 use crate::digits::{Image, SIDE};
 use batchyard::BoxError;
 use rten::{Model, RunOptions, ThreadPool, Value};
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 /// How many views of an image [`predict`] looks at.
@@ -24,6 +26,29 @@ pub(crate) struct Prediction {
 /// The trained network.
 pub(crate) fn load() -> Result<Model, BoxError> {
     Ok(Model::load_static_slice(include_bytes!("digits.onnx"))?)
+}
+
+/// The image in one of the files that `files.rs` writes.
+pub(crate) fn open(path: &Path) -> Result<Image, BoxError> {
+    let (text, name) = (
+        fs::read_to_string(path)?,
+        path.file_stem().unwrap_or_default(),
+    );
+    let (_, label) = name
+        .to_str()
+        .and_then(|name| name.split_once('-'))
+        .ok_or("a name without a label")?;
+    let pixels = text
+        .split_whitespace()
+        .skip(4)
+        .map(str::parse)
+        .collect::<Result<Vec<f32>, _>>()?;
+    Ok(Image {
+        label: label.parse()?,
+        pixels: pixels
+            .try_into()
+            .map_err(|_| "an image that is not 8 by 8")?,
+    })
 }
 
 /// Reads the digits, on the calling thread's share of the machine alone.

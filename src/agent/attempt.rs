@@ -11,6 +11,7 @@ use crate::model::{
     FileUploadError, Kept, LaunchError, LiveStream, PreProcessingError, Retention, Straggler,
     UploadError, Usage,
 };
+use rustix::process::Resource;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -88,19 +89,17 @@ impl<'a> Attempt<'a> {
 
     /// The system's limits hold from a moment after the start. One beyond the application's own can't be set, and isn't.
     fn limit(&self, child: &Child) {
-        use rustix::process::Resource::{Cpu, Nofile};
+        let rules = &self.rules;
         let seconds = |limit: Duration| limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
-        let limits = [
-            (Cpu, self.rules.cpu_time_limit.map(seconds)),
-            (Nofile, self.rules.open_files_limit),
-        ];
-        for (resource, most) in limits {
-            let _ = most.map(|most| child.limit(resource, most));
+        if let Some(limit) = rules.cpu_time_limit {
+            let _ = child.limit(Resource::Cpu, seconds(limit));
         }
-        let _ = self
-            .rules
-            .niceness
-            .map(|niceness| child.set_niceness(niceness));
+        if let Some(files) = rules.open_files_limit {
+            let _ = child.limit(Resource::Nofile, files);
+        }
+        if let Some(niceness) = rules.niceness {
+            let _ = child.set_niceness(niceness);
+        }
     }
 
     fn supervise(&self, child: &Child, tree: &Tree, [stdout, stderr]: [OwnedFd; 2]) -> Supervised {

@@ -56,8 +56,8 @@ impl Capture {
         }
     }
 
-    /// Takes what is there and goes: somebody may still hold the other end.
-    pub(super) fn finish(&mut self, buffer: &mut Vec<u8>) {
+    /// Takes all that is there, and what little comes meanwhile.
+    pub(super) fn drain(&mut self, buffer: &mut Vec<u8>) {
         for _ in 0..LAST_READS {
             let before = self.to.len();
             self.read(buffer);
@@ -65,7 +65,6 @@ impl Capture {
                 break;
             }
         }
-        self.from = None;
     }
 
     fn store(&mut self, mut bytes: &[u8]) -> io::Result<()> {

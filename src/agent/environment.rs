@@ -112,14 +112,14 @@ fn describe_task(
 }
 
 impl Environment {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Environment {
             variables: Vec::with_capacity(32),
             places: HashMap::with_capacity(32),
         }
     }
 
-    fn set(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
+    pub(super) fn set(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
         let (name, value) = (name.as_ref(), value.as_ref().to_owned());
         match self.places.get(name) {
             Some(&place) => self.variables[place].1 = value,

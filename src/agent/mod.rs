@@ -6,6 +6,8 @@
 
 mod attempt;
 mod capture;
+#[cfg(feature = "python")]
+mod companion;
 mod directory;
 mod environment;
 mod files;
@@ -16,6 +18,8 @@ mod stop;
 mod supervise;
 mod sys;
 
+#[cfg(feature = "python")]
+pub(crate) use companion::{Companion, Companions, Ended};
 pub(crate) use stop::Stop;
 
 use crate::model::{

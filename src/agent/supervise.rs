@@ -31,6 +31,8 @@ pub(super) struct Supervision<'a> {
     buffer: Vec<u8>,
     /// When its time is over.
     until: Option<Instant>,
+    /// When its memory is to be looked at, if it has a limit.
+    weighed: Option<Instant>,
     phase: Phase,
     has_exited: bool,
     /// Descendants that were there when last looked.
@@ -56,10 +58,17 @@ enum Phase {
     /// The program has exited, and others have until then.
     Leaving(Option<Instant>),
     /// All were asked to end, and have until then.
-    Asked(Instant),
+    Asked(Option<Instant>),
     /// All are being killed, until then.
     Killed(Instant),
     Over,
+}
+
+/// What a wait ended with.
+struct Heard {
+    spoke: [bool; 2],
+    exited: bool,
+    other: bool,
 }
 
 /// What came of it.
@@ -87,6 +96,7 @@ impl<'a> Supervision<'a> {
             streams,
             buffer: Vec::new(),
             until,
+            weighed: rules.memory_limit.map(|_| Instant::now()),
             phase: Phase::Running,
             has_exited: false,
             left: Vec::new(),
@@ -98,12 +108,18 @@ impl<'a> Supervision<'a> {
     /// Stays until nothing of the command is left.
     pub(super) fn run(mut self) -> Supervised {
         while !matches!(self.phase, Phase::Over) {
-            self.wait();
-            self.phase = self.next();
+            let heard = self.listen();
+            self.has_exited |= heard.exited;
+            if heard.exited {
+                // Its own ends are closed by now: whoever holds one after this is a descendant.
+                self.drain();
+            }
+            // Between two pieces of output there is nothing else to do.
+            if self.read(heard.spoke) || heard.exited || heard.other || self.is_due() {
+                self.phase = self.next();
+            }
         }
-        for stream in &mut self.streams {
-            stream.finish(&mut self.buffer);
-        }
+        self.drain();
         Supervised {
             streams: self.streams,
             cause: self.cause,
@@ -111,47 +127,60 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Waits until something happens, or it is time for something, and takes what was written.
-    fn wait(&mut self) {
-        let timeout = self.timeout().map(timespec);
-        let mut awaited = Vec::with_capacity(4 + self.left.len());
-        if !self.has_exited {
-            awaited.push(readable(self.child));
+    /// Waits until something happens, or it is time for something.
+    fn listen(&self) -> Heard {
+        let streams = self.streams.each_ref().map(Capture::pipe);
+        let exit = (!self.has_exited).then(|| readable(self.child));
+        let stop = self.cause.is_none().then(|| readable(self.stop));
+        // What descendants do matters when the program has ended.
+        let left = self.left.iter().filter(|_| self.has_exited).map(readable);
+        let pipes = streams.iter().flatten().map(readable);
+        let mut awaited: Vec<_> = pipes.chain(exit).chain(stop).chain(left).collect();
+        let _ = poll(&mut awaited, self.timeout().map(timespec).as_ref());
+        let mut happened = awaited.iter().map(|awaited| !awaited.revents().is_empty());
+        Heard {
+            spoke: streams.map(|pipe| pipe.is_some() && happened.next() == Some(true)),
+            exited: !self.has_exited && happened.next() == Some(true),
+            other: happened.any(|happened| happened),
         }
-        if self.cause.is_none() {
-            awaited.push(readable(self.stop));
+    }
+
+    /// Takes what was written. Says whether a stream has come to its end.
+    fn read(&mut self, spoke: [bool; 2]) -> bool {
+        let mut has_ended = false;
+        for (stream, _) in self
+            .streams
+            .iter_mut()
+            .zip(spoke)
+            .filter(|(_, spoke)| *spoke)
+        {
+            stream.read(&mut self.buffer);
+            has_ended |= stream.pipe().is_none();
         }
-        let first_stream = awaited.len();
-        let pipes = self.streams.iter().filter_map(Capture::pipe);
-        awaited.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        awaited.extend(self.left.iter().map(readable));
-        let _ = poll(&mut awaited, timeout.as_ref());
-        let exited = !self.has_exited && happened(&awaited[0]);
-        let mut spoke = awaited[first_stream..].iter().map(happened);
-        let spoke = [0, 1].map(|at: usize| {
-            let open = self.streams[at].pipe().is_some();
-            open && spoke.next().unwrap_or(false)
-        });
-        self.has_exited |= exited;
-        for (stream, spoke) in self.streams.iter_mut().zip(spoke) {
-            if spoke {
-                stream.read(&mut self.buffer);
-            }
+        has_ended
+    }
+
+    /// Takes all that is there.
+    fn drain(&mut self) {
+        for stream in &mut self.streams {
+            stream.drain(&mut self.buffer);
         }
     }
 
     /// Until when there is nothing to do by itself.
     fn timeout(&self) -> Option<Duration> {
         let until = match self.phase {
-            Phase::Running => self.until,
-            Phase::Leaving(until) => earlier(until, self.until),
-            Phase::Asked(until) => Some(until),
+            Phase::Running => earlier(self.until, self.weighed),
+            Phase::Leaving(until) => earlier(earlier(until, self.until), self.weighed),
+            Phase::Asked(until) => until,
             Phase::Killed(_) => return Some(KILL_INTERVAL),
             Phase::Over => None,
         };
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let watches = self.rules.memory_limit.is_some() && self.cause.is_none();
-        earlier(left, watches.then_some(MEMORY_INTERVAL))
+        until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    fn is_due(&self) -> bool {
+        matches!(self.phase, Phase::Killed(_)) || self.timeout() == Some(Duration::ZERO)
     }
 
     fn next(&mut self) -> Phase {
@@ -170,7 +199,7 @@ impl<'a> Supervision<'a> {
         }
         match self.phase {
             Phase::Running if self.has_exited => Phase::Leaving(self.patience(now)),
-            Phase::Asked(until) if now >= until => self.kill(now + KILL_PATIENCE),
+            Phase::Asked(Some(until)) if now >= until => self.kill(now + KILL_PATIENCE),
             Phase::Killed(until) if now < until => self.kill(until),
             Phase::Killed(_) => Phase::Over,
             same => same,
@@ -213,12 +242,17 @@ impl<'a> Supervision<'a> {
             self.name_stragglers();
             return Some(Cause::Stragglers);
         }
-        let resident = || self.tree.resident();
-        let over = |limit: u64| Some(resident()).filter(|&bytes| bytes > limit);
-        self.rules
+        self.weigh(now)
+    }
+
+    fn weigh(&mut self, now: Instant) -> Option<Cause> {
+        let limit = self
+            .rules
             .memory_limit
-            .and_then(over)
-            .map(Cause::MemoryLimit)
+            .filter(|_| self.weighed <= Some(now))?;
+        self.weighed = now.checked_add(MEMORY_INTERVAL);
+        let bytes = self.tree.resident();
+        (bytes > limit).then_some(Cause::MemoryLimit(bytes))
     }
 
     fn name_stragglers(&mut self) {
@@ -237,7 +271,7 @@ impl<'a> Supervision<'a> {
         self.signal(Signal::TERM);
         // A process that was stopped could not hear it.
         self.signal(Signal::CONT);
-        Phase::Asked(now + self.rules.kill_grace)
+        Phase::Asked(now.checked_add(self.rules.kill_grace))
     }
 
     fn kill(&mut self, until: Instant) -> Phase {
@@ -261,17 +295,13 @@ fn readable(of: &impl AsFd) -> PollFd<'_> {
     PollFd::new(of, PollFlags::IN)
 }
 
-fn happened(awaited: &PollFd<'_>) -> bool {
-    !awaited.revents().is_empty()
-}
-
 fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }
 
 /// Rounded up, so that what is due is due when the wait ends.
 fn timespec(duration: Duration) -> Timespec {
-    let duration = duration + Duration::from_micros(1);
+    let duration = duration.saturating_add(Duration::from_micros(1));
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: duration.subsec_nanos().into(),

@@ -3,7 +3,7 @@
 use super::chronicle::{Chronicle, Fact, Record};
 use super::policy::{Charge, ReadyTasks, Time};
 use super::{Engine, Run, trace};
-use crate::model::Error;
+use crate::model::{Error, Panic};
 use event_listener::Event;
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub(crate) struct Effects {
     pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
     /// What runs that have ended had ready: only to be dropped.
     pub(crate) unplaced: Vec<ReadyTasks>,
+    /// Errors that no longer count: only to be dropped.
+    pub(crate) forgotten: Vec<Error>,
     /// Arrays that are complete: what they wanted as a whole is let go.
     pub(crate) finish: Vec<(Arc<Run>, usize)>,
     /// Somebody listens to runs that begin, or to anything at all.
@@ -88,6 +90,7 @@ impl Effects {
         for (run, array) in &self.finish {
             run.finish_array(*array);
         }
+        Panic::ignore_dropping(self.forgotten);
         self.notify.iter().for_each(|event| notify(event));
         self.ended.iter().for_each(|run| run.announce_end());
         self.failed.iter().for_each(trace::failed);

@@ -5,6 +5,8 @@
 //!   threads.
 //! - [`Engine`] is the lock, and what must happen outside it: waking, telling, dropping values.
 
+mod blame;
+mod census;
 mod chronicle;
 mod clock;
 mod current;
@@ -12,6 +14,7 @@ mod effects;
 mod flow;
 #[cfg(feature = "testing")]
 mod hand;
+mod list;
 mod listen;
 mod policy;
 mod run;
@@ -23,6 +26,8 @@ pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
 pub(crate) use hand::Hand;
+pub(crate) use list::Sought;
+pub(crate) use policy::Again;
 pub use policy::Outcome;
 pub(crate) use policy::{
     Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,

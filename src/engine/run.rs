@@ -4,7 +4,7 @@ use super::Engine;
 use super::chronicle::{Fact, Log, Scribe, TaskSpan};
 use super::effects::Effects;
 use super::flow::{Flow, Item, Supervisor};
-use super::policy::{Charge, Failure, Ledger, RunRank, Time};
+use super::policy::{Charge, Due, Failure, Ledger, RunRank, Time, is_ready};
 use super::trace::{AttemptSpan, RunSpan};
 use crate::job::Frozen;
 use crate::model::{
@@ -17,7 +17,7 @@ use event_listener::Event;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A job being run, or that has been. Lives as long as anyone holds it: its handle, a lane, an output.
 pub(crate) struct Run {
@@ -38,7 +38,7 @@ pub(crate) struct Run {
     /// Notified when the run has ended, or come to rest.
     end: Event,
     observed: AtomicBool,
-    ended_at: OnceLock<Time>,
+    ended_at: Mutex<Option<Time>>,
     span: RunSpan,
 }
 
@@ -60,7 +60,7 @@ impl Run {
             recalled: AtomicBool::new(false),
             end: Event::new(),
             observed: AtomicBool::new(false),
-            ended_at: OnceLock::new(),
+            ended_at: Mutex::default(),
             span,
         }
     }
@@ -151,13 +151,23 @@ impl Run {
     }
 
     pub(super) fn mark_ended(&self, now: Time) {
-        let _ = self.ended_at.set(now);
+        *lock(&self.ended_at) = Some(now);
         self.ended.store(true, Ordering::Release);
+    }
+
+    /// Tasks of it are to run again.
+    pub(super) fn mark_going_on(&self) {
+        self.locals.reopen();
+        self.set_disabled(false);
+        // The events of the run have come to their end: whoever wants more listens anew.
+        self.observe(false);
+        *lock(&self.ended_at) = None;
+        self.ended.store(false, Ordering::Release);
     }
 
     /// How long it has been under way, or was.
     pub(crate) fn elapsed(&self) -> Time {
-        let end = self.ended_at.get().copied();
+        let end = *lock(&self.ended_at);
         end.unwrap_or_else(|| self.engine.now())
             .saturating_sub(self.submitted)
     }
@@ -186,12 +196,13 @@ impl Run {
             skipped,
             cancelled,
             disabled: self.is_disabled() && !self.has_ended(),
+            ..Counts::default()
         }
     }
 
     /// As [`counts`](Self::counts), each task counted as the slots it asks for.
     pub(crate) fn slot_counts(&self) -> Counts {
-        let (job, counts) = (self.job(), self.counts());
+        let (job, counts) = (self.job(), self.counts_of_ended());
         if job.requests.is_empty() {
             return counts;
         }
@@ -245,8 +256,8 @@ impl Run {
         &self.end
     }
 
-    /// How many tasks stand where.
-    pub(crate) fn counts(&self) -> Counts {
+    /// How many tasks have ended, and how.
+    pub(crate) fn counts_of_ended(&self) -> Counts {
         let total = self.flow.job.tasks;
         let ledger = self.ledger();
         let Ledger {
@@ -263,6 +274,7 @@ impl Run {
             skipped,
             cancelled,
             disabled: self.is_disabled() && !self.has_ended(),
+            ..Counts::default()
         }
     }
 
@@ -272,7 +284,7 @@ impl Run {
         if let Some(cause) = &ledger.ended_by {
             return Some(cause.clone());
         }
-        let first = ledger.failures.first()?;
+        let first = ledger.failures().next()?;
         let counts = (ledger.failed, ledger.skipped);
         let message = format!(
             "{} of its tasks failed and {} were skipped; the first",
@@ -281,7 +293,7 @@ impl Run {
         Some(
             Error::new(ErrorKind::TaskFailed, message)
                 .in_job(self.name())
-                .caused_by(first.1.clone()),
+                .caused_by(first.clone()),
         )
     }
 
@@ -309,11 +321,7 @@ impl Run {
 
     /// The failures so far.
     pub(crate) fn failures(&self) -> Vec<Error> {
-        self.ledger()
-            .failures
-            .iter()
-            .map(|(_, error)| error.clone())
-            .collect()
+        self.ledger().failures().cloned().collect()
     }
 
     /// How a task stands.
@@ -329,9 +337,10 @@ impl Run {
 
     /// Whether something that the task depends on has not ended, or keeps it from running.
     pub(super) fn is_waiting(&self, task: TaskId) -> bool {
-        let waits =
-            |before: TaskId| self.ended_state(before).is_none() || self.blocks(before, task);
-        self.job().predecessor_of(task, waits).is_some()
+        self.job().locate(task).is_none_or(|(node, index)| {
+            let array = self.job().array_of_node(node).filter(|_| task.is_element());
+            !is_ready(self, node, array.map(|array| (array, index)))
+        })
     }
 
     /// Whether a task that has ended keeps another, which depends on it, from running.
@@ -364,39 +373,31 @@ impl Run {
     /// An array, as a node, fails with its first failed element.
     fn array_error(&self, node: TaskId) -> Option<Error> {
         let part = &self.flow.job.arrays[self.flow.job.array_of_node(node.0)?];
-        let numbers = part.first..part.first + part.len;
-        let ledger = self.ledger();
-        let among =
-            |(task, _): &&(TaskId, Error)| task.is_element() && numbers.contains(&task.number());
-        ledger
-            .failures
-            .iter()
-            .find(among)
-            .map(|(_, error)| error.clone())
+        self.ledger().first_failure_in(part.ids(0..part.len))
     }
 
     fn skip_error(&self, task: TaskId) -> Error {
-        let error = |message| {
-            Error::new(ErrorKind::TaskSkipped, message)
-                .in_job(self.name())
-                .of_task(self.label(task))
-        };
         match self.root_cause(task) {
-            Some(root) => {
-                let message = format!(
-                    "was skipped, since `{}` {}",
-                    self.label(root),
-                    self.how(root)
-                );
-                let cause = self.task_error(root);
-                cause.into_iter().fold(error(message), Error::caused_by)
-            }
-            None => error("was skipped, since a task it depends on did not succeed".to_owned()),
+            Some(root) => self.skip_error_for(task, root),
+            None => self.skipped(task, "a task it depends on did not succeed"),
         }
     }
 
+    /// The error of a task that was skipped because of another.
+    pub(super) fn skip_error_for(&self, task: TaskId, root: TaskId) -> Error {
+        let error = self.skipped(task, &self.as_cause(root));
+        let cause = self.task_error(root);
+        cause.into_iter().fold(error, Error::caused_by)
+    }
+
+    fn skipped(&self, task: TaskId, why: &str) -> Error {
+        Error::new(ErrorKind::TaskSkipped, format!("was skipped, since {why}"))
+            .in_job(self.name())
+            .of_task(self.label(task))
+    }
+
     /// The nearest task for which one was skipped, and that was not skipped itself.
-    fn root_cause(&self, task: TaskId) -> Option<TaskId> {
+    pub(super) fn root_cause(&self, task: TaskId) -> Option<TaskId> {
         let mut seen = HashSet::from([task]);
         let mut next = VecDeque::from([task]);
         while let Some(at) = next.pop_front() {
@@ -413,13 +414,15 @@ impl Run {
         None
     }
 
-    fn how(&self, root: TaskId) -> &'static str {
-        match self.ended_state(root) {
+    /// What a task did for which others can't run, in words.
+    pub(super) fn as_cause(&self, root: TaskId) -> String {
+        let did = match self.ended_state(root) {
             Some(TaskState::Succeeded) => {
                 "succeeded, and its exit conditions block what depends on it"
             }
             _ => "did not succeed",
-        }
+        };
+        format!("`{}` {did}", self.label(root))
     }
 
     fn cancel_error(&self, task: TaskId) -> Error {
@@ -448,9 +451,31 @@ impl Run {
         self.flow.job.units[node as usize].release(&self.flow.values, index);
     }
 
+    /// What was held for bodies that had yet to return is let go. Not under a lock: destructors of values run.
+    pub(crate) fn release_due(&self, due: Vec<Due>) {
+        due.into_iter().for_each(|due| match due {
+            Due::Release(node, index) => self.release(node, index),
+            Due::Finish(array) => self.finish_array(array),
+        });
+    }
+
     pub(super) fn finish_array(&self, array: usize) {
         let node = self.flow.job.arrays[array].node;
         self.flow.job.units[node as usize].finish(&self.flow.values);
+    }
+
+    /// A leased body has returned whose attempt was over.
+    pub(crate) fn stray_returned(&self, task: TaskId) -> Vec<Due> {
+        let mut ledger = self.ledger();
+        ledger.strays.returned(task);
+        ledger.strays.due(self)
+    }
+
+    /// A lane is not in a body any more that may have outlived its attempt.
+    fn lane_returned(&self, lane: Option<usize>, task: Option<TaskId>) -> Vec<Due> {
+        let mut ledger = self.ledger();
+        ledger.strays.lane_returned(lane, task);
+        ledger.strays.due(self)
     }
 
     fn note(&self, fact: Fact) {
@@ -458,7 +483,7 @@ impl Run {
         engine.chronicle().note(engine.now(), self.seq(), fact);
     }
 
-    fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
+    pub(super) fn ask<R>(&self, ask: impl FnOnce(&mut super::Policy, &mut Effects) -> R) -> R {
         self.engine.with(ask)
     }
 }
@@ -467,9 +492,10 @@ impl Drop for Run {
     /// Drops the outputs that are left, and the errors. It may be a worker that does it.
     fn drop(&mut self) {
         let mut ledger = std::mem::take(&mut *self.ledger());
-        Panic::ignore_dropping(ledger.take_attempts());
+        let (failures, attempts) = ledger.take_all();
+        Panic::ignore_dropping(attempts);
         Panic::ignore(|| drop(ledger.ended_by));
-        Panic::ignore_dropping(ledger.failures);
+        Panic::ignore_dropping(failures);
         for &node in &self.flow.job.owners {
             self.flow.job.units[node as usize].clear(&self.flow.values);
         }
@@ -478,19 +504,23 @@ impl Drop for Run {
 
 impl Host for Run {
     fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool {
-        self.ask(|policy, _| {
+        let (admitted, due) = self.ask(|policy, _| {
             let missed = policy.missed_recall(self, lane.seen.get());
             lane.seen.set(self.flow.gate.signal());
             let changed = lane.observed != self.is_observed();
             lane.recalled
                 .set(changed || missed || self.has_ended() || policy.wants_back(self));
-            let current = !self.has_ended()
-                && task.is_none_or(|task| {
-                    self.ended_state(task).is_none() && !policy.has_moved_on(self, task)
-                });
+            let is_current = |task| policy.is_current_on_lane(self, task);
+            let current = !self.has_ended() && task.is_none_or(is_current);
             // Under the engine's lock nobody closes the gate, so this goes in.
-            current && self.flow.gate.enter(lane.turnstile, lane.seen.get())
-        })
+            let admitted = current && self.flow.gate.enter(lane.turnstile, lane.seen.get());
+            (
+                admitted,
+                self.lane_returned(Some(lane.turnstile.number()), task),
+            )
+        });
+        self.release_due(due);
+        admitted
     }
 
     fn commit(&self, task: TaskId, attempt: (u32, u32), put: &mut dyn FnMut()) -> bool {
@@ -510,8 +540,9 @@ impl Host for Run {
         match leased {
             Some(attempt) => !self.ask(|policy, _| policy.is_current(self, task, attempt)),
             None => {
-                self.recalled.load(Ordering::Acquire)
-                    && self.ask(|policy, _| policy.has_moved_on(self, task))
+                !self.flow.is_for_lanes(task)
+                    || self.recalled.load(Ordering::Acquire)
+                        && self.ask(|policy, _| policy.has_moved_on(self, task))
             }
         }
     }
@@ -545,14 +576,21 @@ impl Supervisor for Run {
         let mut failure = Some(Failure::of_body(cause, self.flow.job.settings_of(task)));
         self.ask(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
-            let current = !self.has_ended()
-                && self.ended_state(task).is_none()
-                && !policy.has_moved_on(self, task);
+            let current = !self.has_ended() && policy.is_current_on_lane(self, task);
             if let Some(failure) = failure.take_if(|_| current) {
                 policy.lane_failed(self, task, failure, effects);
             }
         });
+        let due = self.lane_returned(None, Some(task));
+        self.release_due(due);
         Panic::ignore(|| drop(failure));
+    }
+
+    fn finish(&self, array: usize) {
+        let may_finish = self.ledger().strays.may_finish(self, array);
+        if may_finish {
+            self.finish_array(array);
+        }
     }
 
     fn queue_node(&self, node: u32) {
@@ -569,12 +607,12 @@ impl Supervisor for Run {
         self.ask(|policy, effects| policy.notify_watchers(self, TaskId(node), effects));
     }
 
-    fn array_settled(&self, array: usize) {
-        self.ask(|policy, effects| policy.notify_array_watchers(self, array, effects));
+    fn array_settled(&self, array: usize, elements: Range<u32>) {
+        self.ask(|policy, effects| policy.notify_array_watchers(self, array, elements, effects));
     }
 
     fn finished(&self) {
-        self.ask(|policy, effects| policy.end(self, effects));
+        self.ask(|policy, effects| policy.end_if_through(self, effects));
     }
 
     fn give_back(&self, items: Vec<Item>) {

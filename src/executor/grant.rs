@@ -66,7 +66,7 @@ impl Grant {
             return None;
         }
         loop {
-            let Some((task, part)) = self.next() else {
+            let Some((task, queued, part)) = self.next() else {
                 self.expand()?;
                 continue;
             };
@@ -74,7 +74,7 @@ impl Grant {
             let spot = self.charge.spot();
             let begun = run.engine().with(|policy, effects| match part {
                 Some(part) => policy.begin_part(run, task, part, spot, effects),
-                None => policy.begin(run, task, spot, effects),
+                None => policy.begin(run, task, queued, spot, effects),
             });
             if let Some(attempt) = begun {
                 self.charge.set_task(task);
@@ -140,9 +140,11 @@ impl Grant {
         recalled
     }
 
-    fn next(&mut self) -> Option<(TaskId, Option<Part>)> {
-        let queued = self.queued.take().map(|place| (place.task(), place.part()));
-        queued.or_else(|| Some((self.tasks.pop_front()?, None)))
+    /// The next task, whether the policy started it, and which of its instances it is.
+    fn next(&mut self) -> Option<(TaskId, bool, Option<Part>)> {
+        let queued = self.queued.take();
+        let queued = queued.map(|place| (place.task(), true, place.part()));
+        queued.or_else(|| Some((self.tasks.pop_front()?, false, None)))
     }
 
     /// The next item's tasks.
@@ -336,16 +338,21 @@ impl Lease {
         }
         let run = self.charge.run();
         let mut ended = Some(outcome.judged(run.job().settings_of(self.task)));
-        let answer = run.engine().with(|policy, effects| {
+        let (due, answer) = run.engine().with(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
             let current = policy.is_current(run, self.task, self.attempt);
-            if let Some(ended) = ended.take_if(|_| current) {
-                let attempt = (self.attempt, self.instance.index);
-                policy.complete(run, self.task, attempt, ended, effects);
-            }
+            let due = match ended.take_if(|_| current) {
+                Some(ended) => {
+                    let attempt = (self.attempt, self.instance.index);
+                    policy.complete(run, self.task, attempt, ended, effects);
+                    Vec::new()
+                }
+                None => run.stray_returned(self.task),
+            };
             policy.close_charge(&self.charge, effects);
-            then(policy, effects)
+            (due, then(policy, effects))
         });
+        run.release_due(due);
         Panic::ignore(|| drop(ended));
         Some(answer)
     }

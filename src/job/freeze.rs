@@ -67,6 +67,7 @@ impl Job {
             layout: self.layout,
             owners: self.owners,
             labels: self.labels,
+            names: self.names,
             priority: self.whole.priority,
             time_limit: self.whole.time_limit,
             task_order: self.whole.order(),

@@ -12,6 +12,7 @@ use crate::sync::lock;
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -52,6 +53,7 @@ pub(crate) struct Frozen {
     /// Nodes whose outputs must be dropped.
     pub(crate) owners: Vec<u32>,
     pub(crate) labels: HashMap<u32, Arc<str>>,
+    pub(crate) names: HashMap<Arc<str>, u32>,
     pub(crate) priority: i32,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) task_order: TaskOrder,
@@ -190,6 +192,16 @@ impl Frozen {
         array_of_node(&self.arrays, node)
     }
 
+    /// The task or array of a name.
+    pub(crate) fn named(&self, name: &str) -> Option<TaskId> {
+        self.names.get(name).copied().map(TaskId)
+    }
+
+    pub(crate) fn is_empty_array(&self, node: u32) -> bool {
+        let array = self.array_of_node(node);
+        array.is_some_and(|array| self.arrays[array].len == 0)
+    }
+
     /// The array that the element of this number is in.
     pub(crate) fn array_of_element(&self, number: u32) -> Option<usize> {
         // Empty arrays share their first number with the array after them, which is the one found.
@@ -290,6 +302,11 @@ impl Frozen {
     fn elements(&self, array: usize) -> impl Iterator<Item = TaskId> + use<> {
         let ArrayPart { first, len, .. } = self.arrays[array];
         (first..first + len).map(|number| TaskId(ELEMENT | number))
+    }
+
+    /// The nodes that a node waits for, in order; one may be there more than once.
+    pub(crate) fn nodes_before(&self, node: u32) -> &[u32] {
+        self.reverse().of(node)
     }
 
     fn reverse(&self) -> &Reverse {
@@ -418,6 +435,17 @@ impl ArrayPart {
             conditions: 1,
             queued: false,
         }
+    }
+
+    /// The ids of some elements, without their type.
+    pub(crate) fn ids(&self, elements: Range<u32>) -> Range<u32> {
+        let first = self.first | ELEMENT;
+        first + elements.start..first + elements.end
+    }
+
+    /// Whether the array as a node has to become ready, before its elements do or beside what they wait for.
+    pub(crate) fn is_opened(&self, in_degree: u32) -> bool {
+        self.each_from.is_empty() || in_degree > 0
     }
 }
 

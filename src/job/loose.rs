@@ -103,15 +103,22 @@ impl Frozen {
         &self.loose[start..start + len]
     }
 
+    /// The loose edge between two nodes, if it is one.
+    pub(crate) fn loose_edge(&self, from: u32, to: u32) -> Option<LooseEdge> {
+        if self.loose.is_empty() {
+            return None;
+        }
+        let edges = self.loose_from(from);
+        let found = edges.binary_search_by_key(&to, |edge| edge.to).ok()?;
+        edges.get(found).copied()
+    }
+
     /// The loose edge between two tasks, if that is what makes the one wait for the other.
     pub(crate) fn loose_between(&self, before: TaskId, after: TaskId) -> Option<LooseEdge> {
         if self.loose.is_empty() || self.are_each(before, after) {
             return None;
         }
-        let (from, to) = (self.locate(before)?.0, self.locate(after)?.0);
-        let edges = self.loose_from(from);
-        let found = edges.binary_search_by_key(&to, |edge| edge.to).ok()?;
-        edges.get(found).copied()
+        self.loose_edge(self.locate(before)?.0, self.locate(after)?.0)
     }
 
     /// Whether an element waits for the one of the same index.

@@ -53,6 +53,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A setting is out of its range.
     InvalidSetting,
+    /// What should be read is not there, or not what it was said to be.
+    InvalidInput,
     /// A task failed: its body returned an error or panicked.
     TaskFailed,
     /// A task, or its job, had a time limit or deadline and did not end in time.
@@ -72,6 +74,8 @@ pub enum ErrorKind {
     OutputFreed,
     /// The handle belongs to another job, or the index is not in the array.
     UnknownTask,
+    /// What was asked for can't be done with a task that stands, or ended, as this one did.
+    InvalidState,
     /// Two functions of one name and version in a registry.
     DuplicateFunction,
     /// The executor itself failed.

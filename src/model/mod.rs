@@ -11,6 +11,7 @@ mod node;
 mod outcome;
 mod resources;
 pub(crate) mod settings;
+mod status;
 
 #[cfg(feature = "command")]
 pub use command::{
@@ -34,6 +35,7 @@ pub use resources::{Amount, AmountError, Capacity, IntoAmount, Resources};
 pub use settings::{
     Backoff, FailurePolicy, MaxRetries, Permanent, Placement, RetryIf, TaskOrder, TaskSettings,
 };
+pub use status::{TaskPage, TaskStatus};
 
 #[cfg(all(feature = "command", target_os = "linux"))]
 pub(crate) use command::{CommandRules, Content, Keeper, Kept, ResourceFile, Stdin, leaves};

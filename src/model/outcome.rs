@@ -93,6 +93,12 @@ impl fmt::Display for TaskState {
 pub struct Counts {
     /// All tasks of the job.
     pub total: u64,
+    /// Depend on a task that has not ended.
+    pub waiting: u64,
+    /// Could run, and are not yet running.
+    pub ready: u64,
+    /// Running.
+    pub running: u64,
     /// Ended well.
     pub succeeded: u64,
     /// Ended with an error or a panic.

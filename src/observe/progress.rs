@@ -153,6 +153,9 @@ pub(super) mod tests {
     pub(crate) fn midway() -> Progress {
         let tasks = Counts {
             disabled: false,
+            waiting: 0,
+            ready: 586,
+            running: 4,
             total: 1000,
             succeeded: 400,
             failed: 3,

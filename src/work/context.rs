@@ -190,6 +190,11 @@ impl Locals {
         drop(left);
     }
 
+    /// Keeps states again: the run goes on after it was over.
+    pub(crate) fn reopen(&self) {
+        lock(&self.0).get_or_insert_default();
+    }
+
     /// Drops every state: the run is over.
     pub(crate) fn clear(&self) {
         let states = lock(&self.0).take();

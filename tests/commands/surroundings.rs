@@ -70,7 +70,7 @@ fn a_command_knows_who_it_is_in_our_words_and_in_azures() {
          test $BATCHYARD_ATTEMPT = 2";
     let tasks = job.commands("who", (0..2).map(|_| Command::shell(script)));
     job.configure(
-        &tasks,
+        tasks,
         TaskSettings::new().max_retries(1).backoff(Backoff::none()),
     );
     let run = yard.pool.submit(job).unwrap();

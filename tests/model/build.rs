@@ -35,6 +35,13 @@ impl<V: Value> Added<V> {
         }
     }
 
+    pub(crate) fn node_id(&self) -> TaskId {
+        match self {
+            Added::Single(handle) => handle.id(),
+            Added::Array(array) => array.id(),
+        }
+    }
+
     pub(crate) fn id(&self, index: usize) -> TaskId {
         match self {
             Added::Single(handle) => handle.id(),

@@ -15,6 +15,7 @@
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 
+mod again;
 mod build;
 mod ends;
 mod plan;
@@ -43,5 +44,12 @@ proptest! {
         let owned = plan.clone();
         within_30s(move || Trial::<Living>::make(owned));
         within_30s(move || Trial::<u64>::make(plan));
+    }
+
+    #[test]
+    fn whatever_did_not_succeed_does_when_it_runs_again(plan in plans(true)) {
+        let owned = plan.clone();
+        within_30s(move || Trial::<Living>::make_again(owned));
+        within_30s(move || Trial::<u64>::make_again(plan));
     }
 }

@@ -4,7 +4,9 @@ use super::build::{Added, build};
 use super::ends::Ends;
 use super::plan::{Cancel, Fate, Input, Plan, What};
 use super::world::{Event, Planned, Value, World};
-use batchyard::{Close, ErrorKind, FailurePolicy, Pool, Run, TaskState, ThreadExecutor};
+use batchyard::{
+    Close, Counts, ErrorKind, FailurePolicy, FrozenJob, Pool, Run, TaskState, ThreadExecutor,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,24 +14,15 @@ use std::time::{Duration, Instant};
 
 /// A plan being run, and what it must come to.
 pub(crate) struct Trial<V> {
-    plan: Plan,
-    world: Arc<World>,
-    added: Vec<Added<V>>,
+    pub(crate) plan: Plan,
+    pub(crate) world: Arc<World>,
+    pub(crate) added: Vec<Added<V>>,
     ends: Ends,
 }
 
 impl<V: Value> Trial<V> {
     pub(crate) fn make(plan: Plan) {
-        let (send, events) = channel();
-        let world = Arc::new(World::new(&plan, send.clone()));
-        let (job, added) = build::<V>(&world);
-        let ends = Ends::of(&plan);
-        let trial = Trial {
-            plan,
-            world,
-            added,
-            ends,
-        };
+        let (trial, job, send, events) = Trial::<V>::prepare(plan);
         let pool = Pool::new(ThreadExecutor::new(trial.plan.threads).expect("at least one"));
         let run = Arc::new(pool.submit(&job).expect("accepted"));
         trial.watch(&run, send);
@@ -43,7 +36,21 @@ impl<V: Value> Trial<V> {
         trial.check_living(0, "the run is gone");
     }
 
-    fn watch(&self, run: &Arc<Run>, events: Sender<Event>) {
+    pub(crate) fn prepare(plan: Plan) -> (Self, FrozenJob, Sender<Event>, Receiver<Event>) {
+        let (send, events) = channel();
+        let world = Arc::new(World::new(&plan, send.clone()));
+        let (job, added) = build::<V>(&world);
+        let ends = Ends::of(&plan);
+        let trial = Trial {
+            plan,
+            world,
+            added,
+            ends,
+        };
+        (trial, job, send, events)
+    }
+
+    pub(crate) fn watch(&self, run: &Arc<Run>, events: Sender<Event>) {
         let ended = run.ended();
         std::thread::spawn(move || {
             let _ = ended.wait();
@@ -66,7 +73,7 @@ impl<V: Value> Trial<V> {
         cancelled
     }
 
-    fn cancel(&self, run: &Run, what: What) -> Option<u64> {
+    pub(crate) fn cancel(&self, run: &Run, what: What) -> Option<u64> {
         let count = match what {
             What::Task(node, index) => run.cancel_task(self.added[node].id(index)),
             What::Node(node) => match self.added[node] {
@@ -82,7 +89,7 @@ impl<V: Value> Trial<V> {
         Some(count.expect("a task of the job"))
     }
 
-    fn states(&self, run: &Run) -> Vec<Vec<TaskState>> {
+    pub(crate) fn states(&self, run: &Run) -> Vec<Vec<TaskState>> {
         let state = |node: usize, index| {
             run.state(self.added[node].id(index))
                 .expect("a task of the job")
@@ -105,6 +112,19 @@ impl<V: Value> Trial<V> {
 
     fn check_counts(&self, run: &Run, cancelled: Option<u64>) {
         assert!(run.has_ended());
+        let counts = self.count_states(run);
+        if !self.ends_early() {
+            assert_eq!(counts, self.ends.counts());
+        }
+        if self.plan.policy == FailurePolicy::Continue
+            && let Some(cancelled) = cancelled
+        {
+            assert_eq!(counts.cancelled, cancelled, "as many as cancelling said");
+        }
+    }
+
+    /// The counts are those of the tasks' states.
+    pub(crate) fn count_states(&self, run: &Run) -> Counts {
         let counts = run.counts();
         let states: Vec<_> = self.states(run).into_iter().flatten().collect();
         let count = |sought| states.iter().filter(|state| **state == sought).count() as u64;
@@ -131,14 +151,7 @@ impl<V: Value> Trial<V> {
             "{counts:?} {states:?}"
         );
         assert_eq!(run.failures().len() as u64, counts.failed);
-        if !self.ends_early() {
-            assert_eq!(counts, self.ends.counts());
-        }
-        if self.plan.policy == FailurePolicy::Continue
-            && let Some(cancelled) = cancelled
-        {
-            assert_eq!(counts.cancelled, cancelled, "as many as cancelling said");
-        }
+        counts
     }
 
     fn check_tasks(&self, run: &Run) {
@@ -172,7 +185,12 @@ impl<V: Value> Trial<V> {
     }
 
     /// For empty arrays, which have no state of their own here, what they depend on counts.
-    fn dependencies_succeeded(&self, states: &[Vec<TaskState>], node: usize, index: usize) -> bool {
+    pub(crate) fn dependencies_succeeded(
+        &self,
+        states: &[Vec<TaskState>],
+        node: usize,
+        index: usize,
+    ) -> bool {
         let whole = |before: usize| self.node_succeeded(states, before);
         let same = |input: &Input| match *input {
             Input::Same(before) => states[before][index] == TaskState::Succeeded,
@@ -216,7 +234,7 @@ impl<V: Value> Trial<V> {
     }
 
     /// With no worker left: which outputs are there, and that they are right.
-    fn check_values(&self, run: &Run) {
+    pub(crate) fn check_values(&self, run: &Run) {
         let states = self.states(run);
         for (node, index) in self.plan.tasks() {
             if states[node][index] != TaskState::Succeeded {
@@ -249,7 +267,7 @@ impl<V: Value> Trial<V> {
 
     /// At most so many values are alive. The thread that was the last to hold the run, or a body that was cancelled, may
     /// still be on its way out, and no one joins it.
-    fn check_living(&self, at_most: usize, when: &str) {
+    pub(crate) fn check_living(&self, at_most: usize, when: &str) {
         let patience = Instant::now() + Duration::from_secs(10);
         let living = || self.world.living.load(SeqCst);
         while living() > at_most as i64 && Instant::now() < patience {

@@ -3,7 +3,7 @@
 use super::ends::value_of;
 use super::plan::{Fate, Node, Plan};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
 
 /// An output: of a type that needs dropping, or of one that doesn't.
@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) living: Arc<AtomicI64>,
     pub(crate) ran: Vec<Vec<AtomicU32>>,
     pub(crate) begun: AtomicUsize,
+    /// Every body succeeds from now on.
+    pub(crate) mended: AtomicBool,
     pub(crate) events: Sender<Event>,
 }
 
@@ -81,6 +83,7 @@ impl World {
             living: Arc::default(),
             ran: plan.nodes.iter().map(counters).collect(),
             begun: AtomicUsize::new(0),
+            mended: AtomicBool::new(false),
             events,
         }
     }
@@ -109,6 +112,7 @@ impl World {
             }
         }
         match self.plan.nodes[node].fates[index] {
+            _ if self.mended.load(SeqCst) => Ok(value),
             Fate::Succeeds => Ok(value),
             Fate::Fails => Err(Planned),
             Fate::Panics => panic!("panicked as planned"),

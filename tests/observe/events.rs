@@ -118,7 +118,7 @@ fn a_failure_leads_to_a_retry_and_the_last_one_to_skips() {
         .max_retries(1)
         .backoff(Backoff::constant(Duration::from_millis(1)));
     let bad = job.task("bad", (), fallible(|| Err::<(), _>("no luck")));
-    job.configure(&bad, settings);
+    job.configure(bad, settings);
     let next = job.task("next", &bad, |_: &()| ());
     let after = job.task("after", &next, |_: &()| ());
     let events = told(1, job);
@@ -166,7 +166,7 @@ fn a_run_that_is_stopped_says_why_and_its_tasks_are_cancelled_for_it() {
     let bad = job.task("bad", (), fallible(|| Err::<(), _>("broken")));
     let others = job.array("others", 10, |_: &usize| ());
     job.configure(
-        &others,
+        others,
         TaskSettings::new().start_after(Duration::from_secs(3600)),
     );
     let events = told(1, job);
@@ -195,10 +195,10 @@ fn an_attempt_that_is_cancelled_while_it_runs_ends_as_cancelled() {
             }
         };
         let task = job.task("stuck", (), body);
-        job.configure(&task, TaskSettings::new().priority(1));
+        job.configure(task, TaskSettings::new().priority(1));
         let run = pool.submit(job).unwrap();
         has_started.recv().unwrap();
-        run.cancel_task(&task).unwrap();
+        run.cancel_task(task).unwrap();
         drop(pool);
         let events = events(listener.blocking());
         let EventKind::AttemptEnded { end, .. } = &first(&events, task.id(), is_end).kind else {
@@ -250,7 +250,7 @@ fn events_are_json_lines() -> Result<(), Error> {
     };
     let task = job.task("second-time", (), fallible(body));
     let settings = TaskSettings::new().max_retries(1).backoff(Backoff::none());
-    job.configure(&task, settings);
+    job.configure(task, settings);
     let events = told(1, job);
 
     let lines: Vec<serde_json::Value> = events

@@ -29,11 +29,11 @@ fn events(updates: impl IntoIterator<Item = Update>) -> Vec<Event> {
 }
 
 /// The first event of that kind that is about the task.
-fn first<'a>(
-    events: &'a [Event],
+fn first(
+    events: &[Event],
     task: impl Into<Option<TaskId>>,
     kind: impl Fn(&EventKind) -> bool,
-) -> &'a Event {
+) -> &Event {
     let task = task.into();
     let is_it = |event: &&Event| {
         kind(&event.kind) && task.is_none_or(|task| event.kind.tasks().any(|is| is == task))

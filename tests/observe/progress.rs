@@ -23,7 +23,7 @@ fn progress_counts_tasks_and_slots_and_each_array() {
             begun.send(()).unwrap();
             may_go_on.lock().unwrap().recv().unwrap();
         });
-        job.configure(&large, TaskSettings::new().resources(Resources::slots(4)));
+        job.configure(large, TaskSettings::new().resources(Resources::slots(4)));
         let run = pool.submit(job).unwrap();
         has_begun.recv().unwrap();
 
@@ -92,7 +92,7 @@ fn a_story_tells_of_attempts_their_causes_the_waits_and_the_end() {
     let settings = TaskSettings::new()
         .max_retries(1)
         .backoff(Backoff::constant(Duration::from_millis(1)));
-    job.configure(&second, settings);
+    job.configure(second, settings);
     let third = job.task(
         "third",
         &second,
@@ -102,7 +102,7 @@ fn a_story_tells_of_attempts_their_causes_the_waits_and_the_end() {
     let run = pool.submit(job).unwrap();
     run.wait().unwrap_err();
 
-    let story = run.story(&second).unwrap().to_string();
+    let story = run.story(second).unwrap().to_string();
     for expected in [
         "`second` of job `tale`",
         "it waits for `first`, which is succeeded",
@@ -113,17 +113,14 @@ fn a_story_tells_of_attempts_their_causes_the_waits_and_the_end() {
     ] {
         assert!(story.contains(expected), "{expected:?} in\n{story}");
     }
-    let first = run.story(&first).unwrap().to_string();
+    let first = run.story(first).unwrap().to_string();
     assert!(first.contains("its first attempt succeeded"), "{first}");
-    let fourth = run.story(&fourth).unwrap().to_string();
+    let fourth = run.story(fourth).unwrap().to_string();
     assert!(fourth.contains("it was skipped"), "{fourth}");
     assert!(fourth.contains("no network"), "{fourth}");
 
     let other = Job::new("other").task("x", (), || ());
-    assert_eq!(
-        run.story(&other).unwrap_err().kind(),
-        ErrorKind::UnknownTask
-    );
+    assert_eq!(run.story(other).unwrap_err().kind(), ErrorKind::UnknownTask);
 }
 
 #[test]
@@ -132,12 +129,12 @@ fn a_story_of_a_task_that_waits_says_what_for() {
     let mut job = Job::new("waits");
     let before = job.task("before", (), || ());
     job.configure(
-        &before,
+        before,
         TaskSettings::new().start_after(Duration::from_secs(3600)),
     );
     let after = job.task("after", &before, |(): &()| ());
     let run = pool.submit(job).unwrap();
-    let story = run.story(&after).unwrap().to_string();
+    let story = run.story(after).unwrap().to_string();
     assert!(
         story.contains("it waits for `before`, which has not ended"),
         "{story}"
@@ -151,13 +148,13 @@ fn until(
     enough: impl Fn(&EventKind) -> bool,
 ) -> Vec<Event> {
     let pool = pool(1);
-    let mut listener = pool.events().blocking();
+    let listener = pool.events().blocking();
     let mut job = Job::new("talking");
     let task = job.task("body", (), body);
-    job.configure(&task, settings);
+    job.configure(task, settings);
     let _run = pool.submit(job).unwrap().cancel_on_drop();
     let mut events = Vec::new();
-    while let Some(update) = listener.next() {
+    for update in listener {
         if let Update::Event(event) = update {
             let last = enough(&event.kind);
             events.push(event);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 const WIDTH: u32 = u64::BITS;
 
-/// Bits that are only ever set.
+/// Bits that are set by anyone, and cleared by the engine alone.
 #[derive(Debug)]
 pub(crate) struct Bits(Box<[AtomicU64]>);
 
@@ -46,18 +46,46 @@ impl Bits {
         }
     }
 
-    /// The maximal ranges inside `range` whose bits are not set; none of them is empty, also while bits are being set.
-    pub(crate) fn unset(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
+    pub(crate) fn clear(&self, range: Range<u32>) {
         let mut at = range.start;
-        std::iter::from_fn(move || {
-            let start = (at..range.end).find(|&index| !self.get(index))?;
-            // Looked at once: set meanwhile, its bit would make the range empty, and hide those after it.
-            at = (start + 1..range.end)
-                .find(|&index| self.get(index))
-                .unwrap_or(range.end);
-            Some(start..at)
-        })
+        while at < range.end {
+            let end = range.end.min((at / WIDTH + 1) * WIDTH);
+            let mask = !mask(at % WIDTH, end - at);
+            self.0[(at / WIDTH) as usize].fetch_and(mask, Ordering::Release);
+            at = end;
+        }
     }
+
+    /// The maximal ranges inside `range` whose bits are not set.
+    pub(crate) fn unset(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
+        ranges(range, |index| !self.get(index))
+    }
+
+    /// How many times sixty-four bits there are.
+    pub(crate) fn words(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Sixty-four of the bits.
+    pub(crate) fn word(&self, at: usize) -> u64 {
+        self.0[at].load(Ordering::Acquire)
+    }
+}
+
+/// The maximal ranges inside `range` of what `is_in`; none of them is empty, also while that changes.
+pub(crate) fn ranges(
+    range: Range<u32>,
+    is_in: impl Fn(u32) -> bool,
+) -> impl Iterator<Item = Range<u32>> {
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        let start = (at..range.end).find(|&index| is_in(index))?;
+        // Looked at once: changed meanwhile, it would make the range empty, and hide those after it.
+        at = (start + 1..range.end)
+            .find(|&index| !is_in(index))
+            .unwrap_or(range.end);
+        Some(start..at)
+    })
 }
 
 fn mask(first: u32, len: u32) -> u64 {
@@ -79,5 +107,7 @@ mod tests {
             [0..10, 130..150, 151..200]
         );
         assert_eq!(bits.unset(20..100).count(), 0);
+        bits.clear(60..70);
+        assert!(bits.unset(20..100).eq(std::iter::once(60..70)));
     }
 }

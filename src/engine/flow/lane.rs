@@ -17,10 +17,15 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// No job has as many elements.
+const NO_TASK: u32 = u32::MAX;
+
 /// What a lane leaves to the engine.
 pub(crate) trait Supervisor {
     /// The task's body returned an error or panicked. The lane is outside the gate.
     fn failed(&self, task: TaskId, cause: BoxError);
+    /// All elements of an array have succeeded: what it wanted as a whole is let go.
+    fn finish(&self, array: usize);
     /// A node is ready that only the policy starts.
     fn queue_node(&self, node: u32);
     /// Elements are ready that only the policy starts.
@@ -28,7 +33,7 @@ pub(crate) trait Supervisor {
     /// A task that somebody watches has ended.
     fn watched(&self, node: u32);
     /// Elements of an array that somebody watches have ended, or all of it has.
-    fn array_settled(&self, array: usize);
+    fn array_settled(&self, array: usize, elements: Range<u32>);
     /// Nothing is left unfinished.
     fn finished(&self);
     /// Ready work that the lane will not begin.
@@ -64,8 +69,13 @@ pub(crate) struct LaneShared {
     pub(super) progress: CachePadded<Progress>,
 }
 
-/// No job has as many elements.
-const NO_TASK: u32 = u32::MAX;
+/// Elements that were settled at once.
+pub(crate) struct Settled {
+    pub(crate) array: usize,
+    pub(crate) elements: Range<u32>,
+    /// They were the last of their array.
+    pub(crate) completed: bool,
+}
 
 /// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
 /// gate closed, and by the curious at any time.
@@ -243,9 +253,8 @@ impl LaneShared {
         u64::from(self.progress.unreported.swap(0, Ordering::Relaxed))
     }
 
-    /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed. Returns the
-    /// array if all of it has succeeded now, and what it wanted can be let go.
-    pub(crate) fn settle(&self, flow: &Flow, sink: &mut (impl Sink + ?Sized)) -> Option<usize> {
+    /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed.
+    pub(crate) fn settle(&self, flow: &Flow, sink: &mut (impl Sink + ?Sized)) -> Option<Settled> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.unsettled();
         if done.is_empty() {
@@ -255,7 +264,11 @@ impl LaneShared {
         self.progress.count(done.end - done.start);
         let first = flow.job.arrays[array].first;
         sink.elements_succeeded(first + done.start..first + done.end);
-        let ended = flow.elements_succeeded(array, done, sink);
-        (ended && flow.array_ended(array, sink)).then_some(array)
+        let ended = flow.elements_succeeded(array, done.clone(), sink);
+        Some(Settled {
+            array,
+            elements: done,
+            completed: ended && flow.array_ended(array, sink),
+        })
     }
 }

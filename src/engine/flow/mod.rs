@@ -10,28 +10,32 @@
 //!   failure);
 //! - counts are decremented by anyone whose task succeeded.
 
+mod array;
 mod bits;
 mod item;
 mod lane;
+mod passed;
 mod shift;
 mod witness;
 mod word;
 
-use bits::Bits;
+use array::ArrayFlow;
+use passed::PassedEdges;
 use word::Word;
 
+pub(crate) use bits::ranges;
 pub(crate) use item::{Item, Ready};
-pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use lane::{Lane, LaneShared, Settled, Supervisor};
 pub(crate) use witness::Witness;
 
-use crate::graph::{SOLE, Successors};
-use crate::job::{ArrayPart, Frozen};
-use crate::model::{TaskId, TaskState};
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::graph::{SOLE, Successors, node_of};
+use crate::job::{Frozen, LooseEdge};
+use crate::model::TaskId;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Gate, read, write};
 use crate::work::{Unit, Values};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, RwLock};
 
 /// The state of every task of one run.
 pub(crate) struct Flow {
@@ -42,29 +46,8 @@ pub(crate) struct Flow {
     arrays: Box<[ArrayFlow]>,
     /// Tasks that have not ended, less what lanes have not yet reported.
     unfinished: AtomicU64,
+    pub(crate) passed: PassedEdges,
     crew: RwLock<Vec<Arc<LaneShared>>>,
-}
-
-/// The state of an array's elements.
-pub(crate) struct ArrayFlow {
-    /// How many elements make a piece: learnt from those that have run.
-    grain: AtomicU32,
-    /// Elements that have not ended.
-    left: AtomicU32,
-    /// The end of some element keeps what depends on the whole array from running.
-    blocks: AtomicBool,
-    /// What all elements read is kept for some body that may go on although its attempt is over.
-    keeps_inputs: AtomicBool,
-    /// The engine ended some elements: lanes must look before they run one.
-    touched: AtomicBool,
-    /// Somebody waits for the array, or for an element of it.
-    watched: AtomicBool,
-    succeeded: Bits,
-    ended: Bits,
-    failed: OnceLock<Bits>,
-    skipped: OnceLock<Bits>,
-    /// What each element still waits for, if it waits for more than one thing.
-    conditions: Option<Box<[AtomicU32]>>,
 }
 
 /// What settling a node touches, each a pointer away.
@@ -116,6 +99,7 @@ impl Flow {
             words: job.take_counts().into_iter().map(Word::new).collect(),
             arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
             unfinished: AtomicU64::new(job.tasks),
+            passed: PassedEdges::default(),
             crew: RwLock::default(),
             job,
         }
@@ -137,7 +121,26 @@ impl Flow {
 
     /// A node has succeeded: what that makes ready goes to `sink`.
     pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
-        self.nodes().fire(node, sink);
+        match self.passed.is_empty() {
+            true => self.nodes().fire(node, sink),
+            false => self.fire_again(node, sink),
+        }
+    }
+
+    /// As well, but it may have ended before, without success, and some of its dependents no longer wait for it.
+    fn fire_again(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
+        for &entry in self.job.csr.successors(node) {
+            let next = node_of(entry);
+            if !self.passed.has(node, next) && self.arrives(next) {
+                sink.node(next);
+            }
+        }
+    }
+
+    /// A node waits for one thing less. Returns whether that was the last.
+    fn arrives(&self, node: u32) -> bool {
+        let sole = self.job.csr.in_degrees[node as usize] == 1;
+        sole || self.word(node).arrive()
     }
 
     /// The nodes, for those who settle one after another.
@@ -152,9 +155,12 @@ impl Flow {
     /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
     /// array is done with it, which is so for one without elements.
     pub(crate) fn open(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
+        if self.arrays[array].opened.swap(true, Ordering::AcqRel) {
+            return false;
+        }
         let part = &self.job.arrays[array];
         self.elements_advance(array, 0..part.len, sink);
-        part.len == 0 && self.word(part.node).is_pending()
+        part.len == 0 && self.word(part.node).ended().is_none()
     }
 
     /// One condition of each of these elements is met.
@@ -183,10 +189,16 @@ impl Flow {
     fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut (impl Sink + ?Sized)) {
         let part = &self.job.arrays[array];
         let numbers = part.first + elements.start..part.first + elements.end;
-        match numbers.is_empty() {
-            true => (),
-            false if part.queued => sink.queue_elements(numbers),
-            false => sink.ready(Item::elements(numbers)),
+        match self.arrays[array].reactivated.get() {
+            _ if numbers.is_empty() => (),
+            _ if part.queued => sink.queue_elements(numbers),
+            Some(reactivated) => {
+                let of_policy = |number| reactivated.get(number - part.first);
+                ranges(numbers.clone(), of_policy).for_each(|range| sink.queue_elements(range));
+                let others = ranges(numbers, |number| !of_policy(number));
+                others.for_each(|range| sink.ready(Item::elements(range)));
+            }
+            None => sink.ready(Item::elements(numbers)),
         }
     }
 
@@ -206,13 +218,12 @@ impl Flow {
         count > 0 && state.have_ended(count)
     }
 
-    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so, and
-    /// what it wanted as a whole can be let go.
+    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so.
     pub(crate) fn array_ended(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
         let node = self.job.arrays[array].node;
         let (word, blocks) = (self.word(node), self.arrays[array].blocks());
         // The engine ends the word before it counts the element that failed.
-        let succeeded = word.is_pending();
+        let succeeded = word.ended().is_none();
         if succeeded {
             word.succeed();
         }
@@ -220,15 +231,15 @@ impl Flow {
             true => self.fire(node, sink),
             false => self.pass(node, !blocks, sink),
         }
-        succeeded && !self.arrays[array].keeps_inputs.load(Ordering::Relaxed)
+        succeeded
     }
 
     /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`.
     pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut (impl Sink + ?Sized)) {
         let passed = self.job.loose_from(node).iter();
-        for edge in passed.filter(|edge| edge.passes(satisfied)) {
-            let sole = self.job.csr.in_degrees[edge.to as usize] == 1;
-            if sole || self.word(edge.to).arrive() {
+        let is_new = |edge: &&LooseEdge| !self.passed.has(node, edge.to);
+        for edge in passed.filter(|edge| edge.passes(satisfied)).filter(is_new) {
+            if self.arrives(edge.to) {
                 sink.node(edge.to);
             }
         }
@@ -237,6 +248,42 @@ impl Flow {
     /// Tasks have ended and are reported. Returns whether none is left.
     pub(crate) fn report(&self, ended: u64) -> bool {
         ended > 0 && self.unfinished.fetch_sub(ended, Ordering::AcqRel) == ended
+    }
+
+    /// Tasks that had ended have not ended any more.
+    pub(crate) fn resume(&self, tasks: u64) {
+        self.unfinished.fetch_add(tasks, Ordering::AcqRel);
+    }
+
+    /// Whether every task has ended and been reported.
+    pub(crate) fn is_through(&self) -> bool {
+        self.unfinished.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a lane may settle the task: it has not ended, and was not reactivated.
+    pub(crate) fn is_for_lanes(&self, task: TaskId) -> bool {
+        match self.element(task) {
+            Some((array, index)) => !array.ended.get(index),
+            None => self.single(task).is_some_and(Word::is_pending),
+        }
+    }
+
+    /// Whether the task is to run again, after it had ended without success.
+    pub(crate) fn is_reactivated(&self, task: TaskId) -> bool {
+        match self.element(task) {
+            Some((array, index)) => array.is_reactivated(index),
+            None => self.single(task).is_some_and(Word::is_reactivated),
+        }
+    }
+
+    fn single(&self, node: TaskId) -> Option<&Word> {
+        self.words.get(node.0 as usize)
+    }
+
+    fn element(&self, task: TaskId) -> Option<(&ArrayFlow, u32)> {
+        let number = Some(task).filter(|task| task.is_element())?.number();
+        let array = self.job.array_of_element(number)?;
+        Some((&self.arrays[array], number - self.job.arrays[array].first))
     }
 
     /// Takes over what lanes have not reported, and reports it, while nobody counts: see [`unfinished`](Self::unfinished).
@@ -266,11 +313,14 @@ impl Flow {
         write(&self.crew).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// The tasks whose bodies lanes are in, or were in last. While lanes go on, others may be among them.
-    pub(crate) fn at_lanes(&self) -> Vec<TaskId> {
-        read(&self.crew)
+    /// Lanes, and the tasks whose bodies they are in, or were in last. While lanes go on, others may be among them.
+    pub(crate) fn at_lanes(&self) -> Vec<(usize, TaskId)> {
+        let crew = read(&self.crew);
+        let bodies = crew
             .iter()
-            .filter_map(|lane| lane.body())
+            .map(|lane| (lane.turnstile().number(), lane.body()));
+        bodies
+            .filter_map(|(lane, body)| Some((lane, body?)))
             .collect()
     }
 
@@ -285,120 +335,18 @@ impl Flow {
     }
 
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
-    /// Returns the arrays which that completed, and whether no task is left. The caller holds the engine's lock; the gate
-    /// stays shut until it gives the lock up.
-    pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<usize>, bool) {
+    /// Returns what was settled, and whether no task is left. The caller holds the engine's lock; the gate stays shut until
+    /// it gives the lock up.
+    pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<Settled>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
             crew.iter().map(|lane| lane.turnstile())
         });
-        let completed = crew
+        let settled = crew
             .iter()
             .filter_map(|lane| lane.settle(self, sink))
             .collect();
-        (completed, self.report_of(crew.iter().map(|lane| &**lane)))
-    }
-}
-
-impl ArrayFlow {
-    fn new(part: &ArrayPart) -> Self {
-        let conditions = |count: u32| (0..part.len).map(|_| AtomicU32::new(count)).collect();
-        ArrayFlow {
-            grain: AtomicU32::new(1),
-            left: AtomicU32::new(part.len),
-            blocks: AtomicBool::new(false),
-            keeps_inputs: AtomicBool::new(false),
-            touched: AtomicBool::new(false),
-            watched: AtomicBool::new(false),
-            succeeded: Bits::new(part.len),
-            ended: Bits::new(part.len),
-            failed: OnceLock::new(),
-            skipped: OnceLock::new(),
-            conditions: (part.conditions > 1).then(|| conditions(part.conditions)),
-        }
-    }
-
-    pub(crate) fn is_touched(&self) -> bool {
-        self.touched.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn is_watched(&self) -> bool {
-        self.watched.load(Ordering::Relaxed)
-    }
-
-    /// Asks to be told when elements end. The engine calls it with the gate closed.
-    pub(crate) fn watch(&self) {
-        self.watched.store(true, Ordering::Relaxed);
-    }
-
-    /// The elements in `range` that have not ended.
-    pub(crate) fn pending(&self, range: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
-        self.ended.unset(range)
-    }
-
-    /// How an element ended, if it has.
-    pub(crate) fn state(&self, index: u32) -> Option<TaskState> {
-        let among = |bits: &OnceLock<Bits>| bits.get().is_some_and(|bits| bits.get(index));
-        match () {
-            () if !self.ended.get(index) => None,
-            () if self.succeeded.get(index) => Some(TaskState::Succeeded),
-            () if among(&self.failed) => Some(TaskState::Failed),
-            () if among(&self.skipped) => Some(TaskState::Skipped),
-            () => Some(TaskState::Cancelled),
-        }
-    }
-
-    /// How many elements have succeeded, failed, been skipped and been cancelled.
-    pub(crate) fn ended_counts(&self) -> [u64; 4] {
-        let count = |bits: &OnceLock<Bits>| bits.get().map_or(0, Bits::count);
-        let (succeeded, failed) = (self.succeeded.count(), count(&self.failed));
-        let skipped = count(&self.skipped);
-        let others = succeeded + failed + skipped;
-        let cancelled = self.ended.count().saturating_sub(others);
-        [succeeded, failed, skipped, cancelled]
-    }
-
-    pub(crate) fn succeed(&self, elements: Range<u32>) {
-        self.succeeded.set(elements.clone());
-        self.ended.set(elements);
-    }
-
-    /// So many more elements have ended, and been written down. Returns whether none is left.
-    pub(crate) fn have_ended(&self, count: u32) -> bool {
-        self.left.fetch_sub(count, Ordering::AcqRel) == count
-    }
-
-    pub(crate) fn keep_inputs(&self) {
-        self.keeps_inputs.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the end of some element keeps what depends on the whole array from running.
-    pub(crate) fn blocks(&self) -> bool {
-        self.blocks.load(Ordering::Relaxed)
-    }
-
-    /// Makes that so. Returns whether it was not.
-    pub(crate) fn block(&self) -> bool {
-        !self.blocks.swap(true, Ordering::Relaxed)
-    }
-
-    /// The engine ends elements that have not ended, in whatever way.
-    pub(crate) fn end(&self, elements: Range<u32>, state: TaskState) {
-        let len = self.ended.capacity();
-        match state {
-            TaskState::Succeeded => self.succeeded.set(elements.clone()),
-            TaskState::Failed => self
-                .failed
-                .get_or_init(|| Bits::new(len))
-                .set(elements.clone()),
-            TaskState::Skipped => self
-                .skipped
-                .get_or_init(|| Bits::new(len))
-                .set(elements.clone()),
-            _ => (),
-        }
-        self.ended.set(elements);
-        self.touched.store(true, Ordering::Relaxed);
+        (settled, self.report_of(crew.iter().map(|lane| &**lane)))
     }
 }

@@ -3,7 +3,7 @@
 //! What is run next is the first that became ready, then what the lane left for itself, then what others left. Ranges
 //! are run in pieces, cut so that a piece takes about [`PIECE`], with the rest up for stealing.
 
-use super::lane::{Lane, Progress, Supervisor};
+use super::lane::{Lane, Progress, Settled, Supervisor};
 use super::witness::{Late, Witness};
 use super::{Flow, Item, Nodes, Ready, Sink};
 use crate::model::{ELEMENT, Panic, TaskId};
@@ -193,7 +193,7 @@ impl<'a, W: Witness> Shift<'a, W> {
     #[inline]
     fn node(&self, node: u32) -> bool {
         let word = &self.nodes.words[node as usize];
-        if !word.is_pending() && !self.has_elements(node) {
+        if !word.is_pending() && !self.is_to_be_opened(node) {
             return !self.is_recalled();
         }
         self.progress.first.store(node, Ordering::Relaxed);
@@ -251,12 +251,17 @@ impl<'a, W: Witness> Shift<'a, W> {
         !W::ATTENTIVE && self.engine.is_observed()
     }
 
-    /// Whether there may be something to open, although the array as a whole has failed.
+    /// Whether there may be something to open, although the array as a whole has failed. What was reactivated is the
+    /// policy's to start.
     #[cold]
-    fn has_elements(&self, node: u32) -> bool {
+    fn is_to_be_opened(&self, node: u32) -> bool {
         let job = &self.flow.job;
-        job.array_of_node(node)
-            .is_some_and(|array| job.arrays[array].len > 0)
+        let array = job.array_of_node(node);
+        let has_elements = array.is_some_and(|array| job.arrays[array].len > 0);
+        if !has_elements && self.flow.word(node).is_reactivated() {
+            self.engine.queue_node(node);
+        }
+        has_elements
     }
 
     #[cold]
@@ -284,7 +289,7 @@ impl<'a, W: Witness> Shift<'a, W> {
                 empty
             });
             self.lane.shared.turnstile.leave();
-            self.settled(array, empty, queued);
+            self.settled(array, 0..0, empty, queued);
         }
     }
 
@@ -396,18 +401,22 @@ impl<'a, W: Witness> Shift<'a, W> {
     fn settle(&self, array: usize, move_on: impl FnOnce(&Progress)) {
         let mut queued = Vec::new();
         let inside = self.inside();
-        let completed = inside && self.settle_inside(&mut queued);
+        let settled = match inside {
+            true => self.settle_inside(&mut queued),
+            false => None,
+        };
         move_on(&self.lane.shared.progress);
         if inside {
             self.lane.shared.turnstile.leave();
-            self.settled(array, completed, queued);
+            let completed = settled.as_ref().is_some_and(|settled| settled.completed);
+            let elements = settled.map_or(0..0, |settled| settled.elements);
+            self.settled(array, elements, completed, queued);
         }
     }
 
-    /// Returns whether that completed the array.
-    fn settle_inside(&self, queued: &mut Vec<Range<u32>>) -> bool {
+    fn settle_inside(&self, queued: &mut Vec<Range<u32>>) -> Option<Settled> {
         let shared = &self.lane.shared;
-        self.with_sink(queued, |sink| shared.settle(self.flow, sink).is_some())
+        self.with_sink(queued, |sink| shared.settle(self.flow, sink))
     }
 
     /// Settles with a sink that keeps what the policy must start, and tells whoever listens by now.
@@ -430,17 +439,22 @@ impl<'a, W: Witness> Shift<'a, W> {
     }
 
     /// What follows outside the gate when elements have succeeded.
-    fn settled(&self, array: usize, completed: bool, queued: Vec<Range<u32>>) {
+    fn settled(
+        &self,
+        array: usize,
+        elements: Range<u32>,
+        completed: bool,
+        queued: Vec<Range<u32>>,
+    ) {
         self.witness.pause();
         queued
             .into_iter()
             .for_each(|elements| self.engine.queue_elements(elements));
         if completed {
-            let node = self.flow.job.arrays[array].node;
-            self.flow.job.units[node as usize].finish(&self.flow.values);
+            self.engine.finish(array);
         }
         if self.flow.array(array).is_watched() {
-            self.engine.array_settled(array);
+            self.engine.array_settled(array, elements);
         }
     }
 

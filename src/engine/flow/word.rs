@@ -23,6 +23,8 @@ const SUCCEEDED: u32 = 1 << 29;
 const FAILED: u32 = 2 << 29;
 const SKIPPED: u32 = 3 << 29;
 const CANCELLED: u32 = 4 << 29;
+/// It has not ended any more: it is to run again, and only the policy starts it. Lanes take it for one that has ended.
+const REACTIVATED: u32 = 5 << 29;
 
 /// One atomic word a task: see the module.
 #[derive(Debug)]
@@ -45,6 +47,7 @@ impl Word {
         }
     }
 
+    /// Whether it has not ended, and is for lanes.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
         self.0.load(Ordering::Relaxed) & STATE == 0
@@ -58,7 +61,7 @@ impl Word {
         watched
     }
 
-    /// The engine's verdict on a pending task that no lane can settle meanwhile. Returns whether somebody watches.
+    /// The engine's verdict on a task that no lane can settle meanwhile. Returns whether somebody watches.
     pub(crate) fn end(&self, state: TaskState) -> bool {
         let bits = match state {
             TaskState::Succeeded => SUCCEEDED,
@@ -66,7 +69,30 @@ impl Word {
             TaskState::Skipped => SKIPPED,
             _ => CANCELLED,
         };
-        self.0.fetch_or(bits, Ordering::AcqRel) & WATCHED != 0
+        self.put_state(bits) & WATCHED != 0
+    }
+
+    /// The engine takes back that a task has ended without success. What it waits for is still counted.
+    pub(crate) fn reactivate(&self) {
+        self.put_state(REACTIVATED);
+    }
+
+    /// It waits for so many of its predecessors, whatever it waited for before. None of them settles meanwhile.
+    pub(crate) fn wait_for(&self, predecessors: u32) {
+        let count = self.0.load(Ordering::Relaxed) & COUNT;
+        // Of the last, the count is not taken down.
+        self.0
+            .fetch_xor(count ^ predecessors.max(1), Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_reactivated(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & STATE == REACTIVATED
+    }
+
+    /// The state has one writer; the count beside it may be decremented meanwhile.
+    fn put_state(&self, state: u32) -> u32 {
+        let before = self.0.load(Ordering::Relaxed) & STATE;
+        self.0.fetch_xor(before ^ state, Ordering::AcqRel)
     }
 
     /// One predecessor has succeeded. Returns whether it was the last.

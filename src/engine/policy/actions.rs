@@ -43,6 +43,7 @@ impl Policy {
         run.set_disabled(false);
         self.limits.pause(group, false);
         run.ledger().disabled_by = None;
+        self.offer(run);
         self.overtake(Position::before(run.rank().plain()));
         effects.wake = true;
     }
@@ -115,37 +116,11 @@ impl Policy {
 
 /// What of a run that is disabled runs.
 impl Policy {
-    /// The tasks whose bodies count, leased or on a lane. The gate is closed.
-    fn running(&mut self, run: &Run) -> Vec<TaskId> {
-        let Some(entry) = self.entry(run) else {
-            return Vec::new();
-        };
-        let leased: Vec<_> = entry.leased.keys().copied().collect();
-        leased.into_iter().chain(self.on_lanes(run)).collect()
-    }
-
-    /// The tasks whose bodies lanes are in, or about to be. A lane that goes on meanwhile may seem to be elsewhere, but what
-    /// is not ready is no lane's.
-    fn on_lanes(&mut self, run: &Run) -> Vec<TaskId> {
-        let mut at_lanes = run.flow().at_lanes();
-        at_lanes.retain(|&task| {
-            is_for_lanes(run, task)
-                && run.ended_state(task).is_none()
-                && !self.has_moved_on(run, task)
-                && !run.is_waiting(task)
-        });
-        at_lanes.sort_unstable();
-        at_lanes.dedup();
-        at_lanes
-    }
-
     /// The attempts that run count as over, and begin anew when the run is enabled.
     fn requeue_running(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
         let leased: Vec<_> = entry.leased.drain().collect();
         for (task, lease) in leased {
-            let Some(entry) = self.entry(run) else { return };
-            entry.leave_behind(task);
             self.stop_attempt(run, task, lease.attempt, None, effects);
             self.timers.clear_all(lease.timers());
             self.take_back(run, task, lease.attempt, Returned::TakenAway, effects);
@@ -157,15 +132,9 @@ impl Policy {
         if let Some(entry) = self.entry(run) {
             entry.take_from_lanes(&on_lanes);
         }
-        for task in on_lanes {
+        for (_, task) in on_lanes {
             self.take_back(run, task, 1, Returned::TakenAway, effects);
         }
-    }
-
-    /// Whether a lane's attempt of a task is over: it has had another, or was taken from its lane.
-    pub(crate) fn has_moved_on(&mut self, run: &Run, task: TaskId) -> bool {
-        let entry = self.entry(run);
-        entry.is_some_and(|entry| entry.attempts.contains_key(&task))
     }
 
     /// Whether a lane with this signal has not heard that tasks were taken from lanes.
@@ -174,24 +143,21 @@ impl Policy {
         recall.is_some_and(|recall| seen.precedes(recall))
     }
 
-    /// Whether a body of the task is being run that counts.
-    pub(crate) fn is_running(&mut self, run: &Run, task: TaskId) -> bool {
-        let leased = self
-            .entry(run)
-            .map(|entry| entry.leased.contains_key(&task));
-        leased.is_some_and(|leased| {
-            leased || !self.has_moved_on(run, task) && run.flow().at_lanes().contains(&task)
-        })
-    }
-
     /// A task was taken, and must not begin since its run is disabled.
-    pub(super) fn put_back(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        if run.ended_state(task).is_some() {
-            return;
-        }
-        match is_for_lanes(run, task) && !self.has_moved_on(run, task) {
-            true => self.give_back_tasks(run, vec![task], effects),
-            false => self.enqueue(run, task, effects),
+    pub(super) fn put_back(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        queued: bool,
+        effects: &mut Effects,
+    ) {
+        match queued {
+            true if run.ended_state(task).is_some() => (),
+            true => {
+                self.disband(run, task);
+                self.enqueue(run, task, effects);
+            }
+            false => self.give_back_tasks(run, vec![task], effects),
         }
     }
 
@@ -231,33 +197,16 @@ impl Policy {
 }
 
 impl Entry {
-    /// An attempt is over, and its body may go on reading its inputs: they are kept as long as the run, whatever becomes
-    /// of the next attempt.
-    pub(super) fn leave_behind(&mut self, task: TaskId) {
-        self.left_behind.insert(task);
-        if let Some(array) = self.run.job().array_of_element(task.number())
-            && task.is_element()
-        {
-            self.run.flow().array(array).keep_inputs();
-        }
-    }
-
     /// Lanes are in these, and what becomes of it no longer counts. They may also still be among what lanes hold.
-    fn take_from_lanes(&mut self, tasks: &[TaskId]) {
+    fn take_from_lanes(&mut self, tasks: &[(usize, TaskId)]) {
         self.recall = Some(self.run.flow().gate.signal());
         self.run.set_recalled();
-        self.taken_from_lanes.extend(tasks);
-        tasks.iter().for_each(|&task| self.leave_behind(task));
+        self.had_strays = true;
+        for &(lane, task) in tasks {
+            self.taken_from_lanes.insert(task);
+            self.run.ledger().strays.add_on_lane(lane, task);
+        }
         let ready = std::mem::take(&mut self.ready).into();
         self.take_in(ready);
     }
-}
-
-/// Whether lanes may run a task: it is no array, and the policy does not start it.
-fn is_for_lanes(run: &Run, task: TaskId) -> bool {
-    let job = run.job();
-    job.locate(task).is_some_and(|(node, _)| {
-        let is_body = task.is_element() || job.array_of_node(node).is_none();
-        is_body && !job.is_queued(node)
-    })
 }

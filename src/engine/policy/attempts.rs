@@ -101,7 +101,7 @@ impl Policy {
         failure: Failure,
         effects: &mut Effects,
     ) {
-        if self.entry(run).is_some() && run.ended_state(task).is_none() {
+        if self.entry(run).is_some() && self.is_current_on_lane(run, task) {
             self.fail(run, task, 1, None, failure, effects);
         }
     }
@@ -117,6 +117,7 @@ impl Policy {
         effects: &mut Effects,
     ) {
         let (retryable, exit) = (failure.retryable, failure.exit);
+        self.used_attempt(run, task, attempt);
         let error = Error::new(failure.kind, failure.message())
             .in_job(run.name())
             .of_task(run.label(task))
@@ -162,7 +163,6 @@ impl Policy {
         if over {
             return false;
         }
-        entry.attempts.insert(task, attempt);
         effects.note(run, || Fact::RetryPlanned {
             task,
             attempt: attempt + 1,
@@ -188,6 +188,15 @@ impl Policy {
         effects.retime = true;
         if let Some(entry) = self.entry(run) {
             entry.delayed.insert(task, key);
+            entry.note_ready_again(task, false);
+        }
+    }
+
+    /// Whatever comes after this attempt has another number.
+    pub(super) fn used_attempt(&mut self, run: &Run, task: TaskId, attempt: u32) {
+        if let Some(entry) = self.entry(run) {
+            let last = entry.attempts.entry(task).or_default();
+            *last = attempt.max(*last);
         }
     }
 
@@ -337,7 +346,6 @@ impl Policy {
         };
         let lease = entry.leased.remove(&task);
         let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
-        entry.leave_behind(task);
         self.stop_attempt(run, task, attempt, None, effects);
         let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
         self.fail(
@@ -351,29 +359,30 @@ impl Policy {
     }
 
     fn miss_deadline(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        if run.ended_state(task).is_some() {
+        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now);
+        if run.ended_state(task).is_some() || !self.entry(run).is_some_and(due) {
             return;
         }
         self.quiesce(run, effects);
         let Some(entry) = self.entry(run).filter(|_| run.ended_state(task).is_none()) else {
             return;
         };
-        entry.stale = true;
         effects.wake = true;
         let (lease, delay) = (entry.leased.remove(&task), entry.delayed.remove(&task));
-        let attempt = lease.map_or(0, |lease| lease.attempt);
-        self.timers.clear_all(delay);
+        let attempt = lease.map_or(entry.next_attempt(task), |lease| lease.attempt);
         self.timers
             .clear_all(lease.into_iter().flat_map(|lease| lease.timers()));
         match lease {
             Some(_) => self.stop_attempt(run, task, attempt, None, effects),
             None => self.disband(run, task),
         }
+        self.timers.clear_all(delay);
+        self.mark_stale(run);
         let limit = run.job().settings_of(task).deadline.unwrap_or_default();
         let failure = Failure {
             retryable: false,
             ..Failure::timed_out(limit, "its deadline")
         };
-        self.fail(run, task, attempt.max(1), None, failure, effects);
+        self.fail(run, task, attempt, None, failure, effects);
     }
 }

@@ -31,8 +31,14 @@ impl Policy {
             by,
         });
         let mut walk = Walk::new(run);
-        for node in 0..run.job().units.len() as u32 {
+        // An array without elements is no task to cancel: it is skipped, or succeeds with what it depends on.
+        let is_empty = |&node: &u32| run.job().is_empty_array(node);
+        let nodes = 0..run.job().units.len() as u32;
+        for node in nodes.filter(|node| !is_empty(node)) {
             walk.end(TaskId(node), TaskState::Cancelled, false);
+        }
+        if run.job().arrays.iter().any(|part| part.len == 0) {
+            walk.skip_dependents();
         }
         let ended = walk.counted(effects);
         run.ledger().ended_by.get_or_insert(cause);
@@ -103,7 +109,6 @@ impl Policy {
     /// Takes back the leases of tasks that were ended, and has their attempts stopped.
     fn stop_ended(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        entry.stale = true;
         let mut ended: Vec<_> = entry
             .leased
             .extract_if(|&task, _| run.ended_state(task).is_some())
@@ -118,6 +123,7 @@ impl Policy {
             .iter()
             .flat_map(|(task, lease)| entry.keys(*task, lease.attempt))
             .collect();
+        entry.leave_stopped(&ended);
         let gangs = entry.musters.keys().copied();
         let gangs: Vec<_> = gangs
             .filter(|&task| run.ended_state(task).is_some())
@@ -136,6 +142,8 @@ impl Policy {
         // Something may have been kept for what was ready.
         effects.wake = true;
         self.orders.extend(keys.into_iter().map(Order::Stop));
+        self.mark_stale(run);
+        self.leave_to_lanes(run);
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::places::Places;
 use super::placing::{Allocation, NodeKey, RunKey};
-use super::{Effects, Policy, Run};
+use super::{Effects, Policy, Run, RunRank};
 use crate::engine::Engine;
 use crate::engine::chronicle::Spot;
 use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -39,6 +40,8 @@ pub(super) struct Share {
 #[derive(Default)]
 pub(super) struct Charges {
     out: FxHashMap<u64, Out>,
+    /// How many of each run are for plain tasks: those of lanes are.
+    plain: BTreeMap<RunRank, u32>,
     made: u64,
     places: Places,
 }
@@ -51,6 +54,9 @@ struct Out {
 impl Charges {
     pub(super) fn make(&mut self, run: &Arc<Run>, share: Share) -> Arc<Charge> {
         self.made += 1;
+        if share.group.is_none() {
+            *self.plain.entry(run.rank()).or_default() += 1;
+        }
         let gpus: Vec<_> = share
             .allocation
             .gpus()
@@ -74,6 +80,21 @@ impl Charges {
         };
         self.out.insert(self.made, out);
         charge
+    }
+
+    /// A charge for plain tasks of the run is back.
+    fn end_plain(&mut self, rank: RunRank) {
+        if let Some(count) = self.plain.get_mut(&rank) {
+            *count -= 1;
+            if *count == 0 {
+                self.plain.remove(&rank);
+            }
+        }
+    }
+
+    /// The runs that somebody has plain tasks of, the more urgent first.
+    pub(super) fn plain_runs(&self) -> impl Iterator<Item = &RunRank> {
+        self.plain.keys()
     }
 
     pub(super) fn are_all_back(&self) -> bool {
@@ -100,6 +121,9 @@ impl Policy {
         };
         self.charges.places.give_back(charge.spot);
         self.placing.release(share.node, share.allocation);
+        if charge.plain {
+            self.charges.end_plain(charge.run.rank());
+        }
         share
             .group
             .into_iter()

@@ -11,7 +11,7 @@ use crate::sync::Signal;
 use event_listener::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,11 +38,6 @@ impl RunRank {
     /// The number of the run, in the order of submission.
     pub(crate) fn seq(self) -> u64 {
         self.1
-    }
-
-    /// Behind all runs that are as urgent.
-    pub(super) fn last_equal(self) -> RunRank {
-        RunRank(self.0, u64::MAX)
     }
 
     pub(super) fn priority(self) -> i32 {
@@ -91,8 +86,6 @@ pub(super) struct Entry {
     arrays: FxHashMap<u32, RunKey>,
     /// What tasks ask for, by their settings and whether their bodies wait.
     pub(super) classes: FxHashMap<(u32, bool), ClassId>,
-    /// Tasks have been ended that may be among those ready.
-    pub(super) stale: bool,
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
@@ -107,19 +100,25 @@ pub(super) struct Entry {
     pub(super) delayed: FxHashMap<TaskId, TimerKey>,
     /// Tasks that have lost their nodes so often that they are to run alone.
     pub(super) suspects: FxHashSet<TaskId>,
-    /// Tasks of which a body may still be running whose attempt is over: it may read their inputs.
-    pub(super) left_behind: FxHashSet<TaskId>,
     /// Tasks that were taken from lanes, which are in their bodies, to be run again.
     pub(super) taken_from_lanes: BTreeSet<TaskId>,
     /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
     pub(super) recall: Option<Signal>,
-    /// The last attempt of each task that has had one and is to have another.
+    /// The last attempt of each task that has had one and may have another.
     pub(super) attempts: FxHashMap<TaskId, u32>,
+    /// Tasks were reactivated. Those that have become ready since; and whether each is in the queue. What else lanes,
+    /// grants and the queue hold of them is from before they ended.
+    pub(super) reactivated: bool,
+    pub(super) ready_again: FxHashMap<TaskId, bool>,
+    /// Bodies have outlived their attempts.
+    pub(super) had_strays: bool,
+    /// From when the deadline of a reactivated task counts.
+    pub(super) deadlines_from: FxHashMap<TaskId, Time>,
     /// When the first attempt began, of tasks for which that matters.
     pub(super) first_starts: FxHashMap<TaskId, Time>,
     /// Timers of the run itself, and of deadlines.
     pub(super) timers: Vec<TimerKey>,
-    pub(super) watchers: FxHashMap<TaskId, Arc<Event>>,
+    pub(super) watchers: BTreeMap<TaskId, Arc<Event>>,
 }
 
 impl Entry {
@@ -130,7 +129,6 @@ impl Entry {
             group,
             arrays,
             classes: FxHashMap::default(),
-            stale: false,
             opened: Vec::new(),
             reached: Vec::new(),
             succeeded: Vec::new(),
@@ -139,13 +137,16 @@ impl Entry {
             musters: FxHashMap::default(),
             delayed: FxHashMap::default(),
             suspects: FxHashSet::default(),
-            left_behind: FxHashSet::default(),
             taken_from_lanes: BTreeSet::new(),
             recall: None,
             attempts: FxHashMap::default(),
+            reactivated: false,
+            had_strays: false,
+            ready_again: FxHashMap::default(),
+            deadlines_from: FxHashMap::default(),
             first_starts: FxHashMap::default(),
             timers: Vec::new(),
-            watchers: FxHashMap::default(),
+            watchers: BTreeMap::new(),
         }
     }
 
@@ -169,9 +170,9 @@ impl Entry {
         !self.ready.is_empty() && !self.run.is_disabled()
     }
 
-    /// Whether there are plain tasks to start, or to steal from a lane.
-    pub(super) fn has_or_shares_plain(&self) -> bool {
-        !self.run.is_disabled() && (!self.ready.is_empty() || self.run.flow().has_surplus())
+    /// Whether there are plain tasks to steal from a lane.
+    pub(super) fn shares_plain(&self) -> bool {
+        !self.run.is_disabled() && self.run.flow().has_surplus()
     }
 
     /// Ready work that its lane, or grant, will not begin. What was taken from lanes is queued elsewhere.
@@ -221,6 +222,57 @@ impl Entry {
         self.attempts.get(&task).map_or(1, |last| last + 1)
     }
 
+    /// Attempts were stopped, and their bodies may go on. Another attempt of the same task has a higher number.
+    pub(super) fn leave_stopped(&mut self, leased: &[(TaskId, LeaseState)]) {
+        for (task, lease) in leased {
+            self.attempts.insert(*task, lease.attempt);
+            self.leave_strays(*task, self.keys(*task, lease.attempt).len() as u32);
+        }
+    }
+
+    /// So many leased bodies may go on although their attempt is over.
+    pub(super) fn leave_strays(&mut self, task: TaskId, bodies: u32) {
+        self.had_strays = true;
+        self.run.ledger().strays.add(task, bodies);
+    }
+
+    /// A reactivated task is ready: in the queue, or to be put there later.
+    pub(super) fn note_ready_again(&mut self, task: TaskId, in_queue: bool) {
+        if self.reactivated && self.run.flow().is_reactivated(task) {
+            self.ready_again.insert(task, in_queue);
+        }
+    }
+
+    /// Takes a task that the queue gave out, unless that was left there from before it was reactivated.
+    pub(super) fn claim(&mut self, task: TaskId) -> bool {
+        if !self.reactivated || !self.run.flow().is_reactivated(task) {
+            return true;
+        }
+        let in_queue = self.ready_again.get_mut(&task);
+        in_queue.is_some_and(std::mem::take)
+    }
+
+    /// Whether a task that was claimed may be begun. Somebody may have claimed it before it was reactivated, and others
+    /// since: the first of them gets it.
+    pub(super) fn may_begin(&mut self, task: TaskId) -> bool {
+        if !self.reactivated {
+            return true;
+        }
+        let free = !self.leased.contains_key(&task) && !self.delayed.contains_key(&task);
+        if free {
+            self.note_ready_again(task, false);
+        }
+        free
+    }
+
+    /// Whether the task should have ended by now, as its deadline says. That of a reactivated task counts anew.
+    pub(super) fn is_deadline_over(&self, task: TaskId, now: Time) -> bool {
+        let deadline = self.run.job().settings_of(task).deadline;
+        let from = self.deadlines_from.get(&task);
+        deadline
+            .is_some_and(|deadline| from.copied().unwrap_or(self.run.submitted()) + deadline <= now)
+    }
+
     /// Every timer that was set for the run.
     pub(super) fn all_timers(&self) -> impl Iterator<Item = TimerKey> + '_ {
         let leases = self.leased.values().flat_map(|lease| lease.timers());
@@ -249,7 +301,12 @@ impl Entry {
 impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
-            Ready::Node(node) if self.run.job().is_queued(node) => self.reached.push(node),
+            Ready::Node(node)
+                if self.run.job().is_queued(node)
+                    || self.run.flow().word(node).is_reactivated() =>
+            {
+                self.reached.push(node);
+            }
             _ => {
                 self.readied.extend(self.heard(item));
                 self.ready.push_back(item);

@@ -46,8 +46,7 @@ impl Policy {
 
     /// A lane is in its body; or was in it last, if that failed and it is to be tried again.
     fn explain_lane(&mut self, run: &Run, task: TaskId) -> Option<String> {
-        let running = self.is_running(run, task);
-        running.then(|| "is running".to_owned())
+        self.is_running(run, task).then(|| "is running".to_owned())
     }
 
     fn explain_delay(&mut self, run: &Run, task: TaskId, effects: &Effects) -> Option<String> {
@@ -81,7 +80,7 @@ impl Policy {
         Some(format!("waits for `{label}`, which has not ended"))
     }
 
-    fn explain_ready(&mut self, run: &Run, task: TaskId) -> String {
+    pub(super) fn explain_ready(&mut self, run: &Run, task: TaskId) -> String {
         let queued = self.rank(run, task).filter(|_| self.is_queued(run, task));
         if let Some((_, _, group)) = queued
             && let Some(limit) = self.explain_limit(group)
@@ -103,7 +102,7 @@ impl Policy {
         ))
     }
 
-    fn explain_place(&self, class: super::placing::ClassId, rank: Rank) -> String {
+    pub(super) fn explain_place(&self, class: super::placing::ClassId, rank: Rank) -> String {
         let name = |node| self.nodes.name(node);
         let why: Explanation = self.placing.explain(class, rank, &name);
         format!("is ready; {why}")
@@ -115,7 +114,9 @@ impl Policy {
         let retried = self
             .entry(run)
             .is_some_and(|entry| entry.attempts.contains_key(&task));
-        retried || located.is_some_and(|(node, _)| run.job().is_queued(node))
+        retried
+            || run.flow().is_reactivated(task)
+            || located.is_some_and(|(node, _)| run.job().is_queued(node))
     }
 }
 
@@ -144,6 +145,6 @@ fn ended(run: &Run, task: TaskId, state: TaskState) -> String {
 }
 
 /// To the millisecond.
-fn words(time: Duration) -> String {
+pub(super) fn words(time: Duration) -> String {
     format!("{:?}", Duration::from_millis(time.as_millis() as u64))
 }

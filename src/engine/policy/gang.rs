@@ -116,7 +116,7 @@ impl Entry {
 
 impl Policy {
     /// An attempt is over, whatever of it is still running: it is stopped, and what was not begun is withdrawn. `but` the
-    /// instance that has ended by itself.
+    /// instance that has ended by itself. The bodies may go on.
     pub(super) fn stop_attempt(
         &mut self,
         run: &Run,
@@ -128,18 +128,30 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         let keys = entry.keys(task, attempt).into_iter();
         let keys: Vec<_> = keys.filter(|key| Some(key.instance) != but).collect();
+        entry.leave_strays(task, keys.len() as u32);
         self.disband(run, task);
         keys.into_iter()
             .for_each(|key| self.order(Order::Stop(key), effects));
     }
 
-    /// What was placed is no part of a gang that is over.
-    pub(super) fn muster(&mut self, run: &Run, place: &Place) -> bool {
-        let (task, part) = (place.task(), place.part());
-        part.is_none_or(|part| {
-            self.entry(run)
-                .is_some_and(|entry| entry.muster(task, part))
-        })
+    /// Takes what the queue gave out: a task, or an instance of one that is no part of a gang that is over.
+    pub(super) fn claim(&mut self, run: &Run, place: &Place) -> bool {
+        let task = place.task();
+        let Some(entry) = self.entry(run).filter(|_| run.ended_state(task).is_none()) else {
+            return false;
+        };
+        let Some(part) = place.part() else {
+            return entry.claim(task);
+        };
+        if entry.musters.contains_key(&task) {
+            return entry.muster(task, part);
+        }
+        let current = entry.claim(task);
+        match current {
+            true => drop(entry.muster(task, part)),
+            false => self.placing.withdraw(part.gang),
+        }
+        current
     }
 
     /// A gang is over: none of its instances is begun any more.

@@ -1,7 +1,10 @@
 //! What became of a run's tasks, other than success.
 
+use super::strays::Strays;
 use crate::model::{Attempt, AttemptEnd, Error, TaskCounters, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
 
 /// Counts and causes. Successes are the flow's.
 #[derive(Default)]
@@ -10,8 +13,10 @@ pub(crate) struct Ledger {
     pub(crate) skipped: u64,
     pub(crate) cancelled: u64,
     /// In the order in which they happened.
-    pub(crate) failures: Vec<(TaskId, Error)>,
-    positions: FxHashMap<TaskId, usize>,
+    failures: BTreeMap<u64, (TaskId, Error)>,
+    /// Where in that order each failed task is.
+    places: BTreeMap<TaskId, u64>,
+    noted: u64,
     /// Attempts of tasks that had more than one, or failed.
     attempts: FxHashMap<TaskId, Vec<Attempt>>,
     counters: FxHashMap<TaskId, TaskCounters>,
@@ -21,13 +26,53 @@ pub(crate) struct Ledger {
     pub(crate) disabled_by: Option<Error>,
     /// Why the run was ended before all its tasks were.
     pub(crate) ended_by: Option<Error>,
+    /// The last attempt of each task that may have another, while the run has ended.
+    pub(super) last_attempts: FxHashMap<TaskId, u32>,
+    pub(crate) strays: Strays,
 }
 
 impl Ledger {
     pub(super) fn fail(&mut self, task: TaskId, error: Error) {
         self.failed += 1;
-        self.positions.insert(task, self.failures.len());
-        self.failures.push((task, error));
+        self.noted += 1;
+        self.places.insert(task, self.noted);
+        self.failures.insert(self.noted, (task, error));
+    }
+
+    /// The task is to run again. Its attempts stay on record.
+    pub(super) fn forget_failure(&mut self, task: TaskId) -> Option<Error> {
+        let place = self.places.remove(&task)?;
+        self.failures.remove(&place).map(|(_, error)| error)
+    }
+
+    /// The failures, in the order in which they happened.
+    pub(crate) fn failures(&self) -> impl ExactSizeIterator<Item = &Error> {
+        self.failures.values().map(|(_, error)| error)
+    }
+
+    /// The tasks that have failed, by id.
+    pub(crate) fn failed_tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.places.keys().copied()
+    }
+
+    /// As well, but those after this one.
+    pub(crate) fn failed_after(&self, after: Option<TaskId>) -> impl Iterator<Item = TaskId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let places = self.places.range((from, Bound::Unbounded));
+        places.map(|(&task, _)| task)
+    }
+
+    /// The number of the last attempt of a task that is on record.
+    pub(super) fn last_attempt(&self, task: TaskId) -> Option<u32> {
+        let on_record = || Some(self.attempts.get(&task)?.last()?.number);
+        self.last_attempts.get(&task).copied().or_else(on_record)
+    }
+
+    /// The first failure among tasks of these ids.
+    pub(crate) fn first_failure_in(&self, ids: Range<u32>) -> Option<Error> {
+        let places = self.places.range(TaskId(ids.start)..TaskId(ids.end));
+        let first = places.map(|(_, place)| place).min()?;
+        self.failures.get(first).map(|(_, error)| error.clone())
     }
 
     pub(super) fn record(&mut self, task: TaskId, attempt: Attempt) {
@@ -43,6 +88,12 @@ impl Ledger {
         self.counters.entry(task).or_default()
     }
 
+    /// The task is to run again, as if it had not run before: it may be tried as often as any.
+    pub(super) fn start_over(&mut self, task: TaskId) {
+        self.counters.remove(&task);
+        self.unusual.remove(&task);
+    }
+
     pub(super) fn set_unusual(&mut self, task: TaskId) {
         self.unusual.insert(task);
     }
@@ -53,12 +104,14 @@ impl Ledger {
         self.unusual.contains(&task)
     }
 
-    /// All attempts on record, for those who drop them one by one.
-    pub(crate) fn take_attempts(&mut self) -> Vec<Attempt> {
-        std::mem::take(&mut self.attempts)
-            .into_values()
-            .flatten()
-            .collect()
+    /// All errors and attempts on record, for those who drop them one by one.
+    pub(crate) fn take_all(&mut self) -> (Vec<Error>, Vec<Attempt>) {
+        let failures = std::mem::take(&mut self.failures).into_values();
+        let attempts = std::mem::take(&mut self.attempts).into_values();
+        (
+            failures.map(|(_, error)| error).collect(),
+            attempts.flatten().collect(),
+        )
     }
 
     /// How many attempts on record did not succeed.
@@ -73,7 +126,7 @@ impl Ledger {
     }
 
     pub(crate) fn error_of(&self, task: TaskId) -> Option<Error> {
-        let position = *self.positions.get(&task)?;
-        self.failures.get(position).map(|(_, error)| error.clone())
+        let place = self.places.get(&task)?;
+        self.failures.get(place).map(|(_, error)| error.clone())
     }
 }

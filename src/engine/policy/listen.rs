@@ -4,6 +4,7 @@ use super::placing::NodeKey;
 use super::{Effects, Entry, Policy, Run};
 use crate::engine::chronicle::{NodeSeen, Opening};
 use crate::model::{TaskId, TaskState};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Policy {
@@ -46,24 +47,19 @@ impl Policy {
         let job = run.job();
         let nodes = (0..job.units.len() as u32).map(TaskId);
         let tasks = nodes.flat_map(|node| job.tasks_of(node));
-        let states = tasks.map(|task| (task, self.state_of(run, task)));
+        let running = self.running(run).into_iter().collect();
+        let states = tasks.map(|task| (task, self.state_of(run, task, &running)));
         states
             .filter(|(_, state)| *state != TaskState::Waiting)
             .collect()
     }
 
-    fn state_of(&mut self, run: &Run, task: TaskId) -> TaskState {
-        if let Some(state) = run.ended_state(task) {
-            return state;
-        }
-        if self.is_running(run, task) {
-            return TaskState::Running;
-        }
+    /// What may not start yet counts as waiting.
+    fn state_of(&mut self, run: &Run, task: TaskId, running: &BTreeSet<TaskId>) -> TaskState {
         let delayed = |entry: &mut Entry| entry.delayed.contains_key(&task);
-        let waits = run.is_waiting(task) || self.entry(run).is_none_or(delayed);
-        match waits {
-            true => TaskState::Waiting,
-            false => TaskState::Ready,
+        match run.state_beside(task, running) {
+            TaskState::Ready if self.entry(run).is_none_or(delayed) => TaskState::Waiting,
+            state => state,
         }
     }
 }

@@ -4,27 +4,34 @@
 //! what follows from a decision is left in [`Effects`].
 
 mod actions;
+mod at_work;
 mod attempts;
 mod cancel;
 mod charge;
 mod check;
 mod entry;
 mod explain;
+mod explain_all;
 mod gang;
 mod ledger;
 mod limits;
 mod listen;
 mod node;
+mod offers;
 mod order;
 mod places;
 mod placing;
 mod queue;
+mod reactivate;
 mod refuse;
+mod revival;
 mod settle;
 mod stall;
+mod strays;
 mod take;
 mod timers;
 mod walk;
+mod watch;
 
 pub(crate) use attempts::Failure;
 pub(crate) use charge::Charge;
@@ -33,7 +40,10 @@ pub(crate) use ledger::Ledger;
 pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey, Part};
 pub(crate) use queue::Place;
+pub(crate) use reactivate::Again;
+pub(crate) use revival::{is_ready, obstacle, passes};
 pub use settle::Outcome;
+pub(crate) use strays::Due;
 pub(crate) use take::{Begun, Taken, TakenWork};
 pub(crate) use timers::Time;
 
@@ -44,9 +54,9 @@ use charge::Charges;
 use entry::Entry;
 use limits::Limits;
 use node::Nodes;
+use offers::Offers;
 use placing::{Placing, Position};
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
 use std::sync::Arc;
 use timers::{Alarm, Timers};
 
@@ -56,6 +66,7 @@ pub(crate) struct Policy {
     runs: BTreeMap<RunRank, Entry>,
     /// What the policy starts itself, and what there is for it and for lanes.
     placing: Placing,
+    offers: Offers,
     limits: Limits,
     nodes: Nodes,
     charges: Charges,
@@ -84,7 +95,8 @@ impl Policy {
         run.observe(effects.hears_pool);
         effects.note(run, || Fact::RunSubmitted(run.flow().job.clone()));
         self.queue_sources(run, effects);
-        self.set_run_timers(run, effects);
+        self.set_run_timer(run, run.submitted(), effects);
+        self.set_deadlines(run, effects);
         self.recall_less_urgent(run);
         if run.job().tasks == 0 {
             self.end(run, effects);
@@ -102,59 +114,49 @@ impl Policy {
         Entry::new(run.clone(), group, arrays.collect())
     }
 
-    fn set_run_timers(&mut self, run: &Run, effects: &mut Effects) {
-        let (rank, start) = (run.rank(), run.submitted());
-        let mut alarms: Vec<_> = run
-            .job()
-            .time_limit
-            .map(|limit| (start + limit, Alarm::RunLimit(rank)))
-            .into_iter()
-            .collect();
+    /// The limit of the run as a whole counts from `start`.
+    fn set_run_timer(&mut self, run: &Run, start: Time, effects: &mut Effects) {
+        if let Some(limit) = run.job().time_limit {
+            self.set_timer(run, start + limit, Alarm::RunLimit(run.rank()), effects);
+        }
+    }
+
+    fn set_deadlines(&mut self, run: &Run, effects: &mut Effects) {
         for (deadline, task) in run.job().deadlines() {
-            alarms.push((start + deadline, Alarm::Deadline(rank, task)));
+            let at = run.submitted() + deadline;
+            self.set_timer(run, at, Alarm::Deadline(run.rank(), task), effects);
         }
-        effects.retime |= !alarms.is_empty();
-        let keys: Vec<_> = alarms
-            .into_iter()
-            .map(|(at, alarm)| self.timers.set(at, alarm))
-            .collect();
-        if let Some(entry) = self.entry(run) {
-            entry.timers = keys;
-        }
+    }
+
+    /// A timer that goes with the run.
+    fn set_timer(&mut self, run: &Run, at: Time, alarm: Alarm, effects: &mut Effects) {
+        let Some(entry) = self.runs.get_mut(&run.rank()) else {
+            return;
+        };
+        entry.timers.push(self.timers.set(at, alarm));
+        effects.retime = true;
     }
 
     /// Whether a lane, or a grant, of this run should give back what it has not begun: its run is disabled, something more
     /// urgent waits, or its node has fewer slots than are in use.
     pub(crate) fn wants_back(&self, run: &Run) -> bool {
-        let more_urgent = |(rank, _): &(&RunRank, &Entry)| rank.is_more_urgent_than(run.rank());
-        let mut before = self.runs.iter().take_while(more_urgent);
+        let more_urgent = |rank: RunRank| rank.is_more_urgent_than(run.rank());
         let mut may = |group| self.limits.room(group);
         let bound = Position::before(run.rank().plain());
         run.is_disabled()
             || self.placing.is_over_committed()
-            || before.any(|(_, entry)| entry.has_or_shares_plain())
+            || self.first_plain(true).is_some_and(more_urgent)
             || self.placing.has_before(bound, &mut may)
-    }
-
-    /// If plain tasks of a run are ready, lanes of less urgent runs are asked to look: see `wants_back`.
-    fn recall_less_urgent(&self, run: &Run) {
-        let ready = self.runs.get(&run.rank());
-        if ready.is_none_or(|entry| entry.ready.is_empty()) {
-            return;
-        }
-        let behind = (Bound::Excluded(run.rank().last_equal()), Bound::Unbounded);
-        let less_urgent = self.runs.range(behind);
-        less_urgent.for_each(|(_, entry)| entry.run.flow().gate.raise());
     }
 
     /// Whether there is something to start.
     fn has_work(&self) -> bool {
-        self.placing.has_ready() || self.runs.values().any(|entry| entry.has_plain())
+        self.placing.has_ready() || self.first_plain(false).is_some()
     }
 
     /// Whether there is something to start, or to steal from a lane.
     fn has_or_shares_work(&self) -> bool {
-        self.placing.has_ready() || self.runs.values().any(Entry::has_or_shares_plain)
+        self.placing.has_ready() || self.first_plain(true).is_some()
     }
 
     /// Closes the pool: nothing more is taken in.
@@ -187,11 +189,19 @@ impl Policy {
         self.runs.get_mut(&run.rank())
     }
 
+    /// Ends the run, unless tasks have been reactivated since its last one ended.
+    pub(super) fn end_if_through(&mut self, run: &Run, effects: &mut Effects) {
+        if run.flow().is_through() {
+            self.end(run, effects);
+        }
+    }
+
     /// The run has ended: nobody hears of it from the policy any more.
     pub(super) fn end(&mut self, run: &Run, effects: &mut Effects) {
         let Some(entry) = self.runs.remove(&run.rank()) else {
             return;
         };
+        self.withdraw(run.rank());
         entry
             .all_timers()
             .for_each(|timer| self.timers.clear(timer));
@@ -199,8 +209,9 @@ impl Policy {
             effects.unplaced.extend(self.placing.remove_run(group));
             self.limits.forget(group);
         }
+        entry.run.ledger().last_attempts = entry.attempts;
         entry.run.mark_ended(effects.now);
-        effects.note(run, || Fact::RunEnded(run.error().map(Box::new)));
+        effects.note(&entry.run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();
         effects.notify.extend(entry.watchers.into_values());
@@ -213,6 +224,7 @@ impl Policy {
     pub(crate) fn give_back(&mut self, run: &Run, items: Vec<Item>, effects: &mut Effects) {
         if let Some(entry) = self.entry(run) {
             entry.take_in(items);
+            self.offer(run);
             effects.wake = true;
         }
     }

@@ -3,6 +3,7 @@
 use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
 use super::{Effects, Item, Policy, Run, RunRank};
 use crate::engine::chronicle::{Fact, TaskSpan};
+use crate::engine::flow::ranges;
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
@@ -55,6 +56,7 @@ impl Policy {
         let Some(entry) = self.entry(run) else { return };
         if run.job().queued == QueuedNodes::None {
             entry.ready.extend(run.flow().initial());
+            self.offer(run);
             return note_sources(run, effects);
         }
         let sources = run.job().csr.sources.iter();
@@ -89,7 +91,7 @@ impl Policy {
                 effects.note(run, || Fact::Ready { tasks, by: None });
             }
             if nodes.is_empty() && opened.is_empty() {
-                return;
+                return self.offer(run);
             }
             for elements in opened {
                 self.queue_elements(run, elements, effects);
@@ -109,7 +111,7 @@ impl Policy {
         if run.flow().open(array, entry) {
             run.flow().array_ended(array, entry);
             effects.finish.push((entry.run.clone(), array));
-            self.notify_array_watchers(run, array, effects);
+            self.notify_array_watchers(run, array, 0..0, effects);
         }
         effects.wake = true;
     }
@@ -120,7 +122,19 @@ impl Policy {
     }
 
     /// Tasks, by id, are ready that lanes don't start: one task, or elements of one array.
-    fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+    pub(super) fn queue(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
+        let Some(entry) = self.entry(run) else { return };
+        if !entry.reactivated {
+            return self.queue_new(run, tasks, effects);
+        }
+        // Of what was reactivated, what is queued, or was begun, comes by once more from before.
+        let is_new = |task: u32| !entry.ready_again.contains_key(&TaskId(task));
+        let new: Vec<_> = ranges(tasks, is_new).collect();
+        new.into_iter()
+            .for_each(|tasks| self.queue_new(run, tasks, effects));
+    }
+
+    fn queue_new(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
         let settings = run.job().settings_of(TaskId(tasks.start));
         let start = run.submitted() + settings.start_after.unwrap_or_default();
         if start <= effects.now {
@@ -144,6 +158,7 @@ impl Policy {
         let Some((class, rank, group)) = self.rank(run, task) else {
             return;
         };
+        self.note_ready_again(run, tasks.clone());
         effects.note(run, || Fact::Ready {
             tasks: TaskSpan::of(tasks.clone()),
             by: None,
@@ -153,6 +168,12 @@ impl Policy {
             self.overtake(Position::before(rank));
         }
         effects.wake = true;
+    }
+
+    fn note_ready_again(&mut self, run: &Run, tasks: Range<u32>) {
+        if let Some(entry) = self.entry(run).filter(|entry| entry.reactivated) {
+            tasks.for_each(|task| entry.note_ready_again(TaskId(task), true));
+        }
     }
 
     /// What a task asks for, how urgent it is, and in which group it is counted.
@@ -186,9 +207,7 @@ impl Policy {
 
     /// Lanes that are at something less urgent are asked to look: see `wants_back`.
     pub(super) fn overtake(&self, position: Position) {
-        let overtaken = |rank: &RunRank| position < Position::before(rank.plain());
-        let entries = self.runs.iter().filter(|(rank, _)| overtaken(rank));
-        entries.for_each(|(_, entry)| entry.run.flow().gate.raise());
+        self.recall(|rank| position < Position::before(rank.plain()));
     }
 
     /// A task that was taken will not be begun now.
@@ -200,7 +219,10 @@ impl Policy {
     }
 
     pub(super) fn requeue(&mut self, place: &Place, effects: &mut Effects) {
-        if self.limits.run_of(place.group).is_some() {
+        if let Some(rank) = self.limits.run_of(place.group) {
+            if let Some(entry) = self.runs.get_mut(&rank) {
+                entry.note_ready_again(place.task(), true);
+            }
             self.placing.requeue(place.class, place.group, [place.span]);
             effects.wake = true;
         }

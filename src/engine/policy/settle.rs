@@ -9,7 +9,6 @@ use crate::engine::chronicle::Fact;
 use crate::model::{
     Attempt, AttemptEnd, BoxError, DependencyAction, Returned, TaskId, TaskSettings, TaskState,
 };
-use event_listener::EventListener;
 use std::time::Duration;
 
 /// How an attempt that was leased one by one ended.
@@ -98,6 +97,7 @@ impl Policy {
             }
             Ended::Failed(failure) => self.fail(run, task, attempt, started, failure, effects),
             Ended::Cancelled => {
+                self.used_attempt(run, task, attempt);
                 effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Cancelled));
                 self.end_task(run, task, TaskState::Cancelled, false, effects);
             }
@@ -150,10 +150,8 @@ impl Policy {
         let Some((node, index)) = run.job().locate(task) else {
             return;
         };
+        self.let_go(run, task, effects);
         let Some(entry) = self.entry(run) else { return };
-        if !entry.left_behind.contains(&task) {
-            effects.release.push((entry.run.clone(), node, index));
-        }
         let consequences = run.job().of_success(task);
         if consequences.is_some_and(|after| after.dependency_action == DependencyAction::Block) {
             self.succeed_and_block(run, task, effects);
@@ -168,9 +166,10 @@ impl Policy {
                     if flow.elements_succeeded(array, index..index + 1, entry)
                         && flow.array_ended(array, entry)
                     {
-                        effects.finish.push((entry.run.clone(), array));
+                        let run = entry.run.clone();
+                        self.let_go_of_array(&run, array, effects);
                     }
-                    self.notify_array_watchers(run, array, effects);
+                    self.notify_array_watchers(run, array, index..index + 1, effects);
                 }
             }
             self.recall_less_urgent(run);
@@ -223,7 +222,7 @@ impl Policy {
         let ended = walk.counted(effects);
         self.recall_less_urgent(run);
         self.queue_reached(run, effects);
-        self.notify_ended(run, effects);
+        self.notify(run, walk.watched, effects);
         ended
     }
 
@@ -233,75 +232,10 @@ impl Policy {
             self.end(run, effects);
         }
     }
-
-    pub(crate) fn notify_watchers(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        if let Some(entry) = self.entry(run) {
-            effects.notify.extend(entry.watchers.remove(&task));
-        }
-    }
-
-    pub(crate) fn notify_array_watchers(&mut self, run: &Run, array: usize, effects: &mut Effects) {
-        if run.flow().array(array).is_watched() {
-            self.notify_ended(run, effects);
-        }
-    }
-
-    /// Tells all those whose task has ended.
-    pub(super) fn notify_ended(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        let ended: Vec<TaskId> = entry
-            .watchers
-            .keys()
-            .copied()
-            .filter(|&task| run.ended_state(task).is_some())
-            .collect();
-        effects
-            .notify
-            .extend(ended.iter().filter_map(|task| entry.watchers.remove(task)));
-    }
 }
 
 /// The end of an attempt that was leased.
 pub(super) fn attempt_ended(task: TaskId, attempt: u32, end: AttemptEnd) -> Fact {
     let end = Box::new(end);
     Fact::AttemptEnded { task, attempt, end }
-}
-
-impl Policy {
-    /// Listens for a task's end; `None` when it has ended already, or is not to be expected.
-    pub(crate) fn watch(
-        &mut self,
-        run: &Run,
-        task: TaskId,
-        effects: &mut Effects,
-    ) -> Option<EventListener> {
-        if run.has_ended() || run.ended_state(task).is_some() {
-            return None;
-        }
-        self.quiesce(run, effects);
-        if run.ended_state(task).is_some() || run.is_at_rest() {
-            return None;
-        }
-        let (node, _) = run.job().locate(task)?;
-        match run.job().array_of_node(node) {
-            Some(array) => run.flow().array(array).watch(),
-            None => run.flow().word(node).watch(),
-        }
-        Some(self.entry(run)?.watchers.entry(task).or_default().listen())
-    }
-
-    /// Shuts out the run's lanes until the engine's lock is given up. The run may turn out to have ended.
-    pub(super) fn quiesce(&mut self, run: &Run, effects: &mut Effects) {
-        let Some(entry) = self.entry(run) else { return };
-        let (completed, finished) = run.flow().quiesce(entry);
-        effects.wake |= !entry.ready.is_empty();
-        let owner = entry.run.clone();
-        effects
-            .finish
-            .extend(completed.into_iter().map(|array| (owner.clone(), array)));
-        self.queue_reached(run, effects);
-        if finished {
-            self.end(run, effects);
-        }
-    }
 }

@@ -92,7 +92,7 @@ impl Policy {
         let part = place.part();
         let attempt = match part {
             Some(part) => self.begin_part(run, task, part, spot, effects),
-            None => self.begin(run, task, spot, effects),
+            None => self.begin(run, task, true, spot, effects),
         }?;
         charge.set_task(task);
         Some(Begun {
@@ -104,24 +104,13 @@ impl Policy {
 
     /// Nothing is kept for tasks that have ended.
     fn discard_ended(&mut self) {
-        if self.runs.values().any(|entry| entry.stale) {
+        if self.has_stale() {
             let (runs, limits) = (&self.runs, &self.limits);
             self.placing.discard_heads(&mut |group, task| {
                 let entry = limits.run_of(group).and_then(|rank| runs.get(&rank));
                 entry.is_some_and(|entry| entry.run.ended_state(TaskId(task)).is_some())
             });
         }
-    }
-
-    /// The most urgent run that has plain tasks for the taker.
-    fn first_plain(&self, lanes: bool) -> Option<RunRank> {
-        let has_some = |entry: &Entry| match lanes {
-            true => entry.has_or_shares_plain(),
-            false => entry.has_plain(),
-        };
-        let mut runs = self.runs.iter();
-        runs.find(|(_, entry)| has_some(entry))
-            .map(|(&rank, _)| rank)
     }
 
     fn take_plain(
@@ -139,6 +128,7 @@ impl Policy {
             true => TakenWork::Shift(entry.ready.drain(..).collect(), signal),
             false => TakenWork::Tasks(cut(entry, room), signal),
         };
+        self.offer_taken(rank);
         Some(Taken { charge, work })
     }
 
@@ -167,14 +157,10 @@ impl Policy {
     /// Tasks that have ended meanwhile are passed over.
     fn charge_placed(&mut self, node: NodeKey, placed: Placed) -> Option<Taken> {
         let (place, group) = (Place::of(&placed), placed.run);
-        let pending = |place: &Place, run: &Run| run.ended_state(place.task()).is_none();
-        let run = self
-            .limits
-            .run_of(group)
-            .and_then(|rank| self.runs.get(&rank));
+        let rank = self.limits.run_of(group);
+        let run = rank.and_then(|rank| self.runs.get(&rank));
         let run = run.map(|entry| entry.run.clone());
-        let started = place.zip(run).filter(|(place, run)| pending(place, run));
-        let started = started.filter(|(place, run)| self.muster(run, place));
+        let started = place.zip(run).filter(|(place, run)| self.claim(run, place));
         let Some((place, run)) = started else {
             self.placing.release(node, placed.allocation);
             return None;
@@ -201,28 +187,34 @@ impl Policy {
         effects: &mut Effects,
     ) -> Option<u32> {
         let begun = self.entry(run)?.join(task, part)?;
-        let attempt = begun.or_else(|| self.begin(run, task, spot, effects))?;
+        let attempt = begun.or_else(|| self.begin(run, task, true, spot, effects))?;
         self.entry(run)?.set_muster_attempt(task, attempt);
         Some(attempt)
     }
 
-    /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile.
+    /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile. `queued` says that it was in the
+    /// policy's queue; otherwise it is one that lanes may run.
     pub(crate) fn begin(
         &mut self,
         run: &Run,
         task: TaskId,
+        queued: bool,
         spot: Spot,
         effects: &mut Effects,
     ) -> Option<u32> {
         if run.is_disabled() {
-            self.put_back(run, task, effects);
+            self.put_back(run, task, queued, effects);
             return None;
         }
         let settings = run.job().settings_of(task);
-        let entry = self
-            .runs
-            .get_mut(&run.rank())
-            .filter(|_| run.ended_state(task).is_none())?;
+        let is_free = |entry: &mut Entry| match queued {
+            true => run.ended_state(task).is_none() && entry.may_begin(task),
+            false => run.flow().is_for_lanes(task),
+        };
+        let entry = self.runs.get_mut(&run.rank())?;
+        if !is_free(entry) {
+            return None;
+        }
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
         // A command's executor keeps the limit, so that the attempt is over when its processes are.
         let limit = settings.time_limit.filter(|_| !run.job().is_command(task));
@@ -297,5 +289,5 @@ fn cut(entry: &mut Entry, room: u32) -> Vec<Item> {
 }
 
 fn is_queued(run: &Run, node: u32) -> bool {
-    run.job().is_queued(node)
+    run.job().is_queued(node) || run.flow().word(node).is_reactivated()
 }

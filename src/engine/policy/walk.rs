@@ -14,6 +14,8 @@ pub(super) struct Walk<'a> {
     /// Nodes of which all has ended, and whether that satisfies those who need no value.
     over: Vec<(u32, bool)>,
     counted: Counted,
+    /// Of what was ended, the tasks that somebody waits for, by id.
+    pub(super) watched: Vec<Range<u32>>,
     /// What was ended, for those who listen.
     facts: Vec<Fact>,
 }
@@ -40,6 +42,7 @@ impl<'a> Walk<'a> {
             lost: Vec::new(),
             over: Vec::new(),
             counted: Counted::default(),
+            watched: Vec::new(),
             facts: Vec::new(),
         }
     }
@@ -67,8 +70,10 @@ impl<'a> Walk<'a> {
 
     fn end_node(&mut self, node: u32, state: TaskState, satisfied: bool, by: TaskId) {
         let word = self.run.flow().word(node);
-        if word.is_pending() {
-            word.end(state);
+        if word.ended().is_none() {
+            if word.end(state) {
+                self.watched.push(node..node + 1);
+            }
             self.counted.add(state, 1);
             self.tell(TaskId(node).into(), state, by);
             self.lost.push(Lost::Node(node, satisfied));
@@ -85,33 +90,28 @@ impl<'a> Walk<'a> {
         satisfied: bool,
         by: TaskId,
     ) {
-        let flow = self.run.flow();
-        let pending: Vec<_> = flow.array(array).pending(elements.clone()).collect();
+        let (flow, part) = (self.run.flow(), &self.run.job().arrays[array]);
+        let watched = flow.array(array).is_watched();
+        let pending: Vec<_> = flow.array(array).unfinished(elements.clone()).collect();
         if pending.is_empty() && !elements.is_empty() {
             return;
         }
         let mut count = 0;
         for range in pending {
             flow.array(array).end(range.clone(), state);
-            let first = TaskId::element(self.run.job().arrays[array].first + range.start);
-            let ended = range.end - range.start;
-            self.tell(
-                TaskSpan {
-                    first,
-                    count: ended,
-                },
-                state,
-                by,
-            );
-            count += ended;
+            let ended = TaskSpan::of(part.ids(range.clone()));
+            if watched {
+                self.watched.push(part.ids(range.clone()));
+            }
+            self.tell(ended, state, by);
+            count += ended.count;
             self.lost.push(Lost::Elements(array, range));
         }
         self.counted.add(state, count.into());
         let first = self.end_array(array, state);
         let first_to_block = !satisfied && flow.array(array).block();
-        let node = self.run.job().arrays[array].node;
         if first || first_to_block {
-            self.lost.push(Lost::Node(node, satisfied));
+            self.lost.push(Lost::Node(part.node, satisfied));
         }
         // Counted last: a lane that ends the last element then finds how the others ended.
         if (count > 0 || first) && flow.array(array).have_ended(count) {
@@ -120,19 +120,26 @@ impl<'a> Walk<'a> {
     }
 
     /// The array as a node can no longer succeed. Returns whether it could until now.
-    fn end_array(&self, array: usize, state: TaskState) -> bool {
-        let word = self.run.flow().word(self.run.job().arrays[array].node);
-        let ends = state != TaskState::Succeeded && word.is_pending();
+    fn end_array(&mut self, array: usize, state: TaskState) -> bool {
+        let node = self.run.job().arrays[array].node;
+        let ends = state != TaskState::Succeeded && self.run.flow().word(node).ended().is_none();
         if ends {
-            word.end(state);
+            self.end_array_node(array, node, state);
         }
         ends
     }
 
+    fn end_array_node(&mut self, array: usize, node: u32, state: TaskState) {
+        let flow = self.run.flow();
+        flow.word(node).end(state);
+        let watched = flow.array(array).is_watched();
+        self.watched.extend(watched.then_some(node..node + 1));
+    }
+
     fn array_is_over(&mut self, array: usize, state: TaskState) {
         let (flow, node) = (self.run.flow(), self.run.job().arrays[array].node);
-        if flow.word(node).is_pending() {
-            flow.word(node).end(state);
+        if flow.word(node).ended().is_none() {
+            self.end_array_node(array, node, state);
         }
         self.over.push((node, !flow.array(array).blocks()));
     }
@@ -163,6 +170,7 @@ impl<'a> Walk<'a> {
         let passes = |next: u32| {
             let found = loose.binary_search_by_key(&next, |edge| edge.to);
             found.is_ok_and(|at| loose[at].passes(satisfied))
+                || self.run.flow().passed.has(node, next)
         };
         let successors = job.csr.successors(node).iter().map(|&entry| node_of(entry));
         for next in successors.filter(|&next| !passes(next)) {
@@ -178,8 +186,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Enters what was ended in the ledger, and says how much.
-    pub(super) fn counted(self, effects: &mut Effects) -> u64 {
-        let facts = self.facts.into_iter();
+    pub(super) fn counted(&mut self, effects: &mut Effects) -> u64 {
+        let facts = std::mem::take(&mut self.facts).into_iter();
         facts.for_each(|fact| effects.note(self.run, || fact));
         let mut ledger = self.run.ledger();
         ledger.skipped += self.counted.skipped;

@@ -349,6 +349,11 @@ impl Placing {
         self.ready.count().tasks > 0
     }
 
+    /// What a run has ready, class by class: the first task of each, and how many there are.
+    pub(crate) fn heads_of(&self, run: RunKey) -> Vec<(u32, u64)> {
+        self.ready.heads_of(run)
+    }
+
     /// How much is ready.
     #[cfg(test)]
     pub(crate) fn ready(&self) -> ReadyCount {

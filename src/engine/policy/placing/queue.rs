@@ -65,6 +65,13 @@ impl Ready {
         self.stamp
     }
 
+    /// The first task of a run in each class, and how many of the run there are in it.
+    pub(super) fn heads_of(&self, run: RunKey) -> Vec<(u32, u64)> {
+        let lanes = self.queues.iter().filter_map(|queue| queue.lanes.get(&run));
+        let head = |lane: &Lane| Some((*lane.entries.first_key_value()?.1, lane.tasks));
+        lanes.filter_map(head).collect()
+    }
+
     pub(super) fn queue(&self, class: ClassId) -> &Queue {
         &self.queues[class.0 as usize]
     }

@@ -1,0 +1,3 @@
+import sys
+
+sys.exit("usage: pass a model")

@@ -1,0 +1,5 @@
+import os
+
+
+def label(name, path):
+    return f"{name} {os.path.basename(path)}"

@@ -1,0 +1,2 @@
+def run(input_files):
+    return input_files
