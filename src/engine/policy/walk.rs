@@ -93,7 +93,8 @@ impl<'a> Walk<'a> {
         let (flow, part) = (self.run.flow(), &self.run.job().arrays[array]);
         let watched = flow.array(array).is_watched();
         let pending: Vec<_> = flow.array(array).unfinished(elements.clone()).collect();
-        if pending.is_empty() && !elements.is_empty() {
+        let is_open = || elements.is_empty() && flow.word(part.node).ended().is_none();
+        if pending.is_empty() && !is_open() {
             return;
         }
         let mut count = 0;
