@@ -21,7 +21,7 @@ pub(crate) struct Charge {
     gpus: Option<Arc<[u32]>>,
     /// For tasks that lanes may start, and not for one that the policy started.
     plain: bool,
-    /// Its share has gone back, which the policy sees to at the end of a task that it started.
+    /// Its share has gone back before its last holder let go.
     returned: AtomicBool,
     /// The task begun last, plus one.
     task: AtomicU32,
@@ -107,9 +107,10 @@ impl Charges {
 }
 
 impl Policy {
-    /// A task that the policy started is over: its share goes back before the last holder of the charge lets go.
-    pub(crate) fn close_charge(&mut self, charge: &Charge, effects: &mut Effects) {
-        if !charge.plain {
+    /// A lease is over: if it was the last to hold the charge, the share goes back at once, and not when that is dropped.
+    pub(crate) fn close_charge(&mut self, charge: &Arc<Charge>, effects: &mut Effects) {
+        // Whoever makes another of a weak one has the engine's lock.
+        if Arc::strong_count(charge) == 1 {
             self.give_back_charge(charge, effects);
         }
     }
