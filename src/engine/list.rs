@@ -74,11 +74,12 @@ impl Run {
 
     /// The ids to go through, ascending: of single tasks and arrays, then of elements.
     fn ids(&self, sought: Sought) -> Vec<Range<u32>> {
-        let array = sought.of.map(|task| self.ids_of(task)).unwrap_or_default();
-        let ids = match sought.of {
+        let elements = sought.of.map(|task| self.ids_of(task)).unwrap_or_default();
+        let single = sought.of.map(|task| task.0..task.0 + 1);
+        let ids = match single {
             None => self.all_ids(),
-            Some(_) if !array.is_empty() => vec![array],
-            Some(task) => vec![task.0..task.0 + 1],
+            Some(_) if !elements.is_empty() => vec![elements],
+            Some(single) => vec![single],
         };
         let from = sought.after.map_or(0, |after| after.0.saturating_add(1));
         let rest = ids.into_iter().map(|ids| ids.start.max(from)..ids.end);

@@ -38,7 +38,9 @@ pub(crate) use list::Sought;
 pub(crate) use open::Admits;
 pub(crate) use policy::Again;
 pub use policy::Outcome;
-pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork};
+pub(crate) use policy::{
+    Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
+};
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;

@@ -2,7 +2,9 @@
 
 #[cfg(all(feature = "command", target_os = "linux"))]
 use crate::engine::Run;
-use crate::engine::{Charge, Item, LeaseKey, Outcome, Part, Place, Taken, TakenWork};
+use crate::engine::{
+    Begun, Charge, Effects, Item, LeaseKey, Outcome, Part, Place, Policy, Taken, TakenWork,
+};
 #[cfg(all(feature = "command", target_os = "linux"))]
 use crate::job::Frozen;
 use crate::model::{BoxError, Panic, Returned, TaskId};
@@ -47,6 +49,8 @@ impl Grant {
                 (items.into(), None, seen)
             }
             TakenWork::Queued(place) => (VecDeque::new(), Some(place), signal),
+            // For lanes alone, which make no grants.
+            TakenWork::Begun(_) => (VecDeque::new(), None, signal),
         };
         Grant {
             charge: taken.charge,
@@ -76,13 +80,12 @@ impl Grant {
             });
             if let Some(attempt) = begun {
                 self.charge.set_task(task);
-                return Some(Lease {
-                    charge: self.charge.clone(),
+                let begun = Begun {
                     task,
+                    part,
                     attempt,
-                    instance: part.map_or(Instance::ONLY, Instance::from),
-                    completed: false,
-                });
+                };
+                return Some(Lease::new(self.charge.clone(), begun));
             }
         }
     }
@@ -115,11 +118,6 @@ impl Grant {
             self.tasks.swap(0, picked);
         }
         self.begin()
-    }
-
-    #[cfg(feature = "thread")]
-    pub(super) fn charge(&self) -> &Arc<Charge> {
-        &self.charge
     }
 
     /// Whether the pool wants back what was not begun. Once it has wanted that, it goes on to.
@@ -184,6 +182,21 @@ impl Drop for Grant {
 }
 
 impl Lease {
+    pub(super) fn new(charge: Arc<Charge>, begun: Begun) -> Self {
+        Lease {
+            charge,
+            task: begun.task,
+            attempt: begun.attempt,
+            instance: begun.part.map_or(Instance::ONLY, Instance::from),
+            completed: false,
+        }
+    }
+
+    #[cfg(feature = "thread")]
+    pub(super) fn charge(&self) -> &Arc<Charge> {
+        &self.charge
+    }
+
     /// Tells this attempt from all others of the pool: what [`Order::Stop`](super::Order::Stop) names.
     pub fn id(&self) -> LeaseId {
         LeaseId(LeaseKey {
@@ -267,7 +280,17 @@ impl Lease {
 
     /// Reports how the attempt ended.
     pub fn complete(mut self, outcome: Outcome) {
-        self.report(outcome);
+        self.report(outcome, |_, _| ());
+    }
+
+    /// As [`complete`](Lease::complete), and in the same transition `then`, for which the attempt's share is free.
+    #[cfg(feature = "thread")]
+    pub(super) fn complete_and<R>(
+        mut self,
+        outcome: Outcome,
+        then: impl FnOnce(&mut Policy, &mut Effects) -> R,
+    ) -> Option<R> {
+        self.report(outcome, then)
     }
 
     #[cfg(feature = "testing")]
@@ -314,30 +337,40 @@ impl Lease {
         segment.job.units[place.node as usize].call(&call)
     }
 
-    fn report(&mut self, outcome: Outcome) {
-        if !std::mem::replace(&mut self.completed, true) {
-            let run = self.charge.run();
-            let ended = run.with_settings(self.task, |settings| outcome.judged(settings));
-            let mut ended = Some(ended);
-            let due = run.engine().with(|policy, effects| {
-                // What no longer counts is the user's to drop, outside the lock.
-                let current = policy.is_current(run, self.task, self.attempt);
-                if let Some(ended) = ended.take_if(|_| current) {
+    fn report<R>(
+        &mut self,
+        outcome: Outcome,
+        then: impl FnOnce(&mut Policy, &mut Effects) -> R,
+    ) -> Option<R> {
+        if std::mem::replace(&mut self.completed, true) {
+            return None;
+        }
+        let run = self.charge.run();
+        let ended = run.with_settings(self.task, |settings| outcome.judged(settings));
+        let mut ended = Some(ended);
+        let (due, answer) = run.engine().with(|policy, effects| {
+            // What no longer counts is the user's to drop, outside the lock.
+            let current = policy.is_current(run, self.task, self.attempt);
+            let due = match ended.take_if(|_| current) {
+                Some(ended) => {
                     let attempt = (self.attempt, self.instance.index);
                     policy.complete(run, self.task, attempt, ended, effects);
-                    return Vec::new();
+                    Vec::new()
                 }
-                run.stray_returned(self.task)
-            });
-            run.release_due(due);
-            Panic::ignore(|| drop(ended));
-        }
+                None => run.stray_returned(self.task),
+            };
+            policy.close_charge(&self.charge, effects);
+            (due, then(policy, effects))
+        });
+        run.release_due(due);
+        Panic::ignore(|| drop(ended));
+        Some(answer)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.report(Outcome::Returned(Returned::NodeLost));
+        self.report(Outcome::Returned(Returned::NodeLost), |_, _| ());
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
 pub use settle::Outcome;
 pub(crate) use strays::Due;
-pub(crate) use take::{Taken, TakenWork};
+pub(crate) use take::{Begun, Taken, TakenWork};
 pub(crate) use timers::Time;
 
 use super::chronicle::Fact;

@@ -26,6 +26,15 @@ pub(crate) enum TakenWork {
     Tasks(Vec<Item>, Signal),
     /// One task that the policy started.
     Queued(Place),
+    /// Such a task, which is begun: what the worker of a lane takes, so that it need not ask again.
+    Begun(Begun),
+}
+
+/// An attempt that is begun, or one instance of it.
+pub(crate) struct Begun {
+    pub(crate) task: TaskId,
+    pub(crate) part: Option<Part>,
+    pub(crate) attempt: u32,
 }
 
 /// What a worker takes of what the policy starts.
@@ -56,7 +65,42 @@ impl Policy {
         let taken = taken?;
         // Whoever gets something wakes the next, as long as there is more.
         effects.wake = self.has_or_shares_work();
-        Some(taken)
+        Some(match lanes {
+            true => self.begin_taken(taken, effects),
+            false => taken,
+        })
+    }
+
+    /// The worker of a lane begins a task at once that the policy started.
+    fn begin_taken(&mut self, taken: Taken, effects: &mut Effects) -> Taken {
+        let Taken { charge, work } = taken;
+        let begun = match &work {
+            TakenWork::Queued(place) => self.begin_place(&charge, place, effects),
+            _ => None,
+        };
+        let work = begun.map_or(work, TakenWork::Begun);
+        Taken { charge, work }
+    }
+
+    /// Begins a task that was taken, unless it is over meanwhile.
+    fn begin_place(
+        &mut self,
+        charge: &Charge,
+        place: &Place,
+        effects: &mut Effects,
+    ) -> Option<Begun> {
+        let (run, spot, task) = (charge.run(), charge.spot(), place.task());
+        let part = place.part();
+        let attempt = match part {
+            Some(part) => self.begin_part(run, task, part, spot, effects),
+            None => self.begin(run, task, true, spot, effects),
+        }?;
+        charge.set_task(task);
+        Some(Begun {
+            task,
+            part,
+            attempt,
+        })
     }
 
     /// Nothing is kept for tasks that have ended.
