@@ -4,7 +4,7 @@ use super::placing::Position;
 use super::{Effects, Entry, Policy, Run};
 use crate::engine::chronicle::Fact;
 use crate::model::{DisableTasks, Error, ErrorKind, JobAction, Returned, RunState, TaskId};
-use crate::sync::Signal;
+use std::collections::BTreeSet;
 
 impl Policy {
     /// Lets nothing of a run start any more, until it is enabled.
@@ -135,15 +135,11 @@ impl Policy {
         if let Some(entry) = self.entry(run) {
             entry.take_from_lanes(&on_lanes);
         }
-        for (_, task) in on_lanes {
+        // One lane may have just begun what another has before it.
+        let tasks: BTreeSet<_> = on_lanes.into_iter().map(|(_, task)| task).collect();
+        for task in tasks {
             self.take_back(run, task, 1, Returned::TakenAway, effects);
         }
-    }
-
-    /// Whether a lane with this signal has not heard that tasks were taken from lanes.
-    pub(crate) fn missed_recall(&mut self, run: &Run, seen: Signal) -> bool {
-        let recall = self.entry(run).and_then(|entry| entry.recall);
-        recall.is_some_and(|recall| seen.precedes(recall))
     }
 
     /// A task was taken, and must not begin since its run is disabled.
@@ -202,7 +198,7 @@ impl Policy {
 impl Entry {
     /// Lanes are in these, and what becomes of it no longer counts. They may also still be among what lanes hold.
     fn take_from_lanes(&mut self, tasks: &[(usize, TaskId)]) {
-        self.recall = Some(self.run.flow().gate.signal());
+        self.run.flow().recall_lanes();
         self.run.set_recalled();
         self.had_strays = true;
         for &(lane, task) in tasks {
