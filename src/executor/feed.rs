@@ -82,7 +82,7 @@ impl Feed {
         }
     }
 
-    #[cfg(feature = "thread")]
+    #[cfg(any(feature = "thread", feature = "process"))]
     pub(super) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }

@@ -115,7 +115,7 @@ impl Grant {
         self.begin()
     }
 
-    #[cfg(feature = "thread")]
+    #[cfg(any(feature = "thread", feature = "process"))]
     pub(super) fn charge(&self) -> &Arc<Charge> {
         &self.charge
     }

@@ -14,6 +14,8 @@ mod handles;
 mod inputs;
 mod output;
 mod panics;
+#[cfg(feature = "process")]
+mod printed;
 #[cfg(feature = "codec")]
 mod travel;
 mod unit;
@@ -32,7 +34,7 @@ pub use codec::CodecError;
 #[cfg(feature = "command")]
 pub use command::{Commanded, command};
 pub use context::Context;
-pub use function::{AnyFunction, Argument, Fingerprint, Function, Registry};
+pub use function::{AnyFunction, Argument, Function, Registry};
 pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
