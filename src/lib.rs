@@ -17,6 +17,7 @@ mod graph;
 mod job;
 mod model;
 mod observe;
+mod open;
 mod pool;
 mod run;
 #[cfg(feature = "scoring")]

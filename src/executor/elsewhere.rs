@@ -8,17 +8,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 impl Lease {
     /// The function that is the body, if it is one.
     pub(crate) fn function(&self) -> Option<&'static dyn AnyFunction> {
-        self.engine_run().job().function_of(self.task_id())
+        let place = self.engine_run().locate(self.task_id())?;
+        place.segment.job.units[place.node as usize].kind().function
     }
 
     /// Adds the bytes of what the body reads. Calls code of the user's, whose panic is an error of this task.
     pub(crate) fn encode_argument(&self, to: &mut Vec<u8>) -> Result<(), Outcome> {
-        let (run, len) = (self.engine_run(), to.len());
-        let Some((node, index)) = run.job().locate(self.task_id()) else {
+        let len = to.len();
+        let Some(place) = self.engine_run().locate(self.task_id()) else {
             return Err(Outcome::Cancelled);
         };
-        let unit = &run.job().units[node as usize];
-        let encode = || unit.encode_argument(&run.flow().values, index, to);
+        let (segment, index) = (&*place.segment, place.index);
+        let unit = &segment.job.units[place.node as usize];
+        let encode = || unit.encode_argument(&segment.values, index, to);
         let encoded = catch_unwind(AssertUnwindSafe(encode));
         let refused = match encoded {
             Ok(Ok(())) => return Ok(()),

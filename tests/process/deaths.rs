@@ -25,7 +25,7 @@ fn among_others(how: End) -> Error {
         (30, 1),
         "{how:?}: {error}"
     );
-    assert_eq!(run.attempts(&ends.at(12)).unwrap().len(), 0);
+    assert_eq!(run.attempts(ends.at(12)).unwrap().len(), 0);
     error
 }
 

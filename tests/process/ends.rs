@@ -2,7 +2,7 @@
 
 use crate::children;
 use crate::functions::{DEAF, LISTENS, PROGRESS};
-use batchyard::{Close, ErrorKind, EventKind, Function, Job, Pool, TaskSettings};
+use batchyard::{Close, ErrorKind, EventKind, Function, Job, Pool, TaskSettings, Update};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -130,11 +130,11 @@ fn progress_of_a_body_in_a_child_is_heard() {
     job.map("progress", [0u64], &PROGRESS);
     pool.submit(job).unwrap().wait().unwrap();
     drop(pool);
-    let reported = events
-        .filter_map(|update| match update {
-            batchyard::Update::Event(event) => Some(event),
-            _ => None,
-        })
-        .any(|event| matches!(event.kind, EventKind::ProgressReported { .. }));
+    let reported = events.blocking().any(|update| {
+        let Update::Event(event) = update else {
+            return false;
+        };
+        matches!(event.kind, EventKind::ProgressReported { .. })
+    });
     assert!(reported);
 }

@@ -30,7 +30,7 @@ pub(super) struct Batch {
     frame: Vec<u8>,
     left: usize,
     /// The node that the last item's name is of.
-    named: Option<u32>,
+    named: Option<TaskId>,
     /// Where the next record is.
     next_record: usize,
     record: Vec<u8>,
@@ -99,18 +99,20 @@ impl Batch {
 
     fn put(&mut self, lease: &Lease, function: u32, limit: usize) -> Result<(), Outcome> {
         let run = lease.engine_run();
-        let (task, job) = (lease.task_id(), run.job());
-        let Some((node, index)) = job.locate(task) else {
+        let task = lease.task_id();
+        let Some(place) = run.locate(task) else {
             return Err(Outcome::Cancelled);
         };
+        let (job, index) = (&place.segment.job, place.index);
+        let node = place.task();
         if self.run.is_none() {
             self.run = Some(run.clone());
             self.write(&BatchHead {
                 run: run.seq(),
-                job: &job.name,
+                job: run.name(),
             });
         }
-        let name = (self.named != Some(node)).then(|| job.name_of(node));
+        let name = (self.named != Some(node)).then(|| job.name_of(place.node));
         self.named = Some(node);
         self.write(&ItemHead {
             function,
@@ -118,7 +120,7 @@ impl Batch {
             index,
             attempt: lease.attempt(),
             name: name.as_deref(),
-            place: place(lease),
+            place: place_of(lease),
         });
         let at = self.frame.len();
         self.frame.extend_from_slice(&[0; HEADER]);
@@ -276,7 +278,7 @@ impl Batch {
     }
 }
 
-fn place(lease: &Lease) -> Option<Place> {
+fn place_of(lease: &Lease) -> Option<Place> {
     let (instances, gpus) = (lease.instances(), lease.gpus());
     (instances > 1 || !gpus.is_empty()).then(|| Place {
         instance: lease.instance(),

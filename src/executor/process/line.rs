@@ -3,9 +3,10 @@
 use super::board::Board;
 use super::frames;
 use super::protocol::Said;
-use crate::model::{Panic, ProgressReport, TaskId};
+use crate::model::{JobTag, Panic, ProgressReport, TaskId};
 use crate::sync::lock;
-use crate::work::{Host, LanePass, Layout, Locals, Values, encode};
+use crate::work::{Host, LanePass, Layout, Locals, Storage, Values, encode};
+use std::any::Any;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -104,6 +105,8 @@ pub(super) struct RunHere {
     pub(super) locals: Locals,
     /// There are none: outputs go to the parent.
     pub(super) values: Values,
+    /// Of no job: there are no handles here.
+    tag: JobTag,
 }
 
 impl RunHere {
@@ -113,6 +116,7 @@ impl RunHere {
             job: job.to_owned(),
             locals: Locals::default(),
             values: Values::new(Layout::default()),
+            tag: JobTag::unique(),
         }
     }
 }
@@ -169,6 +173,20 @@ impl Host for RunHere {
         &self.locals
     }
 
+    fn storage_of(self: Arc<Self>, _: TaskId) -> Arc<dyn Storage> {
+        self
+    }
+
+    fn tag_of(&self, _: TaskId) -> JobTag {
+        self.tag
+    }
+
+    fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl Storage for RunHere {
     fn values(&self) -> &Values {
         &self.values
     }

@@ -55,8 +55,7 @@ impl Minder {
             return Some(Next::Leave);
         }
         let room = u32::try_from(self.pace.guess()).unwrap_or(u32::MAX);
-        let taken = self.staff.node.look(room, false);
-        let work = taken.map(|taken| Next::Work(Grant::new(taken)));
+        let work = self.staff.node.try_take(room).map(Next::Work);
         work.or_else(|| self.staff.node.is_over().then_some(Next::Leave))
     }
 
