@@ -1,9 +1,13 @@
 //! Leases whose bodies run in another process: what goes there, and what comes back.
 
 use super::{Lease, Outcome};
+#[cfg(all(feature = "process", target_os = "linux"))]
+use crate::engine::Run;
 use crate::model::Panic;
 use crate::work::{AnyFunction, CodecError, Step};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(all(feature = "process", target_os = "linux"))]
+use std::sync::Arc;
 
 impl Lease {
     /// The function that is the body, if it is one.
@@ -41,6 +45,47 @@ impl Lease {
             Err(panic) => Outcome::Failed(Panic::from_payload(panic).into()),
         }
     }
+}
+
+/// Stores the outputs of several elements of one array of a run, which came back as bytes, and ends their attempts with
+/// that, in one transition. Those that it can't be done for are left, with their places.
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub(super) fn accept_all(leases: Vec<Lease>, outputs: &[&[u8]]) -> Vec<(usize, Lease)> {
+    let mut leases: Vec<Option<Lease>> = leases.into_iter().map(Some).collect();
+    let first = leases.iter().flatten().next();
+    if let Some(run) = first.map(|lease| lease.engine_run().clone()) {
+        let accept = || accept_of_run(&run, &mut leases, outputs);
+        // A panic of the user's code is seen again when each is accepted by itself.
+        let _ = catch_unwind(AssertUnwindSafe(accept));
+    }
+    let left = leases.into_iter().enumerate();
+    left.filter_map(|(at, lease)| Some((at, lease?))).collect()
+}
+
+#[cfg(all(feature = "process", target_os = "linux"))]
+fn accept_of_run(run: &Arc<Run>, leases: &mut [Option<Lease>], outputs: &[&[u8]]) -> Option<()> {
+    let task_of = |lease: &Option<Lease>| lease.as_ref().map(Lease::task_id);
+    let first = run.locate(leases.iter().find_map(task_of)?)?;
+    let index_of = |lease: &Option<Lease>| Some(run.locate(task_of(lease)?)?.index);
+    let indexes = leases
+        .iter()
+        .map(|lease| index_of(lease).unwrap_or_default());
+    let outputs: Vec<(u32, &[u8])> = indexes.zip(outputs.iter().copied()).collect();
+    let unit = &first.segment.job.units[first.node as usize];
+    let mut over = Vec::with_capacity(leases.len());
+    unit.accept_all(&first.segment.values, &outputs, &mut |readable, put| {
+        run.engine().with(|policy, effects| {
+            for (at, lease) in leases
+                .iter_mut()
+                .enumerate()
+                .filter(|(at, _)| readable[*at])
+            {
+                let succeeded = |lease: &mut Lease| lease.succeed(policy, effects, || put(at));
+                over.extend(lease.take_if(succeeded));
+            }
+        });
+    });
+    Some(())
 }
 
 /// No retry could help an argument that does not travel.

@@ -109,7 +109,7 @@ fn commands_run_beside_functions() {
     let pool = Pool::new(children(1));
     let mut job = Job::new("both");
     let pid = job.map("pid", 0..5u64, &PID);
-    job.add(Task::command("true", "true").after([(&pid).into()]));
+    job.add(Task::command("true", "true").after(&pid));
     job.commands(
         "echo",
         ["a", "b"].map(|word| Command::new("echo").arg(word)),

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// How a body is to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum End {
+pub(crate) enum End {
     Well,
     Error,
     Panic,
@@ -22,40 +22,43 @@ pub enum End {
 /// What postcard can write, and not read.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Untagged {
+pub(crate) enum Untagged {
     Number(u64),
     Text(String),
 }
 
-pub static PID: Function<u64, u32> = Function::new("pid", |_| std::process::id());
-pub static END: Function<End, u32> = Function::fallible("end", end);
-pub static ECHO: Function<Vec<u8>, Vec<u8>> = Function::new("echo", Vec::clone);
-pub static TEXT: Function<String, String> = Function::new("text", String::clone);
-pub static UNTAGGED: Function<Untagged, u64> = Function::new("untagged", |_| 1);
-pub static GIVES_UNTAGGED: Function<u64, Untagged> =
+pub(crate) static PID: Function<u64, u32> = Function::new("pid", |_| std::process::id());
+pub(crate) static END: Function<End, u32> = Function::fallible("end", end);
+pub(crate) static ECHO: Function<Vec<u8>, Vec<u8>> = Function::new("echo", Vec::clone);
+pub(crate) static TEXT: Function<String, String> = Function::new("text", String::clone);
+pub(crate) static UNTAGGED: Function<Untagged, u64> = Function::new("untagged", |_| 1);
+pub(crate) static GIVES_UNTAGGED: Function<u64, Untagged> =
     Function::new("gives untagged", |n| Untagged::Number(*n));
-pub static CODE: Function<i32, ()> = Function::fallible("code", |code| Err(ExitCode(*code).into()));
-pub static FINAL: Function<u64, ()> =
+pub(crate) static CODE: Function<i32, ()> =
+    Function::fallible("code", |code| Err(ExitCode(*code).into()));
+pub(crate) static FINAL: Function<u64, ()> =
     Function::fallible("final", |_| Err(Permanent::new("for good").into()));
-pub static PRINT: Function<u64, u64> = Function::new("print", print);
-pub static SECOND_ATTEMPT: Function<u64, u32> = Function::with_context("second attempt", second);
-pub static WHO: Function<u64, String> = Function::with_context("who", who);
-pub static PROGRESS: Function<u64, ()> = Function::with_context("progress", progress);
-pub static LISTENS: Function<PathBuf, ()> = Function::with_context("listens", listens);
-pub static DEAF: Function<PathBuf, ()> = Function::fallible("deaf", deaf);
-pub static LOAD: Function<u64, ()> = Function::fallible("load", load);
-pub static LOADED: Function<u64, u64> =
+pub(crate) static PRINT: Function<u64, u64> = Function::new("print", print);
+pub(crate) static SECOND_ATTEMPT: Function<u64, u32> =
+    Function::with_context("second attempt", second);
+pub(crate) static WHO: Function<u64, String> = Function::with_context("who", who);
+pub(crate) static PROGRESS: Function<u64, ()> = Function::with_context("progress", progress);
+pub(crate) static LISTENS: Function<PathBuf, ()> = Function::with_context("listens", listens);
+pub(crate) static DEAF: Function<PathBuf, ()> = Function::fallible("deaf", deaf);
+pub(crate) static LOAD: Function<u64, ()> = Function::fallible("load", load);
+pub(crate) static LOADED: Function<u64, u64> =
     Function::new("loaded", |_| STATE.get().copied().unwrap_or_default());
-pub static GROW: Function<usize, u32> = Function::new("grow", grow);
-pub static SURROUNDINGS: Function<u64, Surroundings> = Function::new("surroundings", surroundings);
-pub static LOCAL: Function<u64, u64> = Function::with_context("local", local);
+pub(crate) static GROW: Function<usize, u32> = Function::new("grow", grow);
+pub(crate) static SURROUNDINGS: Function<u64, Surroundings> =
+    Function::new("surroundings", surroundings);
+pub(crate) static LOCAL: Function<u64, u64> = Function::with_context("local", local);
 /// Of another type than the one the children know.
-pub static OTHER: Function<String, u64> = Function::new("unknown", |text| text.len() as u64);
-pub static SUM: Function<[u64], u64> = Function::new("sum", |all: &[u64]| all.iter().sum());
-pub static WORK: Function<u64, u64> = Function::new("work", work);
+pub(crate) static OTHER: Function<String, u64> = Function::new("unknown", |text| text.len() as u64);
+pub(crate) static SUM: Function<[u64], u64> = Function::new("sum", |all: &[u64]| all.iter().sum());
+pub(crate) static WORK: Function<u64, u64> = Function::new("work", work);
 
 /// All but [`OTHER`].
-pub static ALL: [&dyn AnyFunction; 21] = [
+pub(crate) static ALL: [&dyn AnyFunction; 21] = [
     &PID,
     &END,
     &ECHO,
@@ -177,11 +180,11 @@ fn grow(bytes: &usize) -> u32 {
 
 /// What a child has of its parent's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Surroundings {
-    pub descriptors: Vec<String>,
-    pub blocked_signals: String,
-    pub ignored_signals: String,
-    pub stdin: Vec<u8>,
+pub(crate) struct Surroundings {
+    pub(crate) descriptors: Vec<String>,
+    pub(crate) blocked_signals: String,
+    pub(crate) ignored_signals: String,
+    pub(crate) stdin: Vec<u8>,
 }
 
 fn surroundings(_: &u64) -> Surroundings {

@@ -5,7 +5,7 @@ use super::frames::{self, FrameTooLarge, HEADER};
 use super::printed::Streams;
 use super::protocol::{BatchHead, ItemHead, MOST_ITEMS, Place, Record, Said};
 use crate::engine::Run;
-use crate::executor::{Lease, LeaseId, Outcome};
+use crate::executor::{Lease, LeaseId, Outcome, elsewhere};
 use crate::model::{BoxError, PreProcessingError, ProgressReport, Returned, TaskId};
 use crate::work::{Host, encode, take};
 use std::sync::Arc;
@@ -17,6 +17,8 @@ const FULL: usize = 256 << 10;
 struct Item {
     task: TaskId,
     attempt: u32,
+    /// The task, or its array.
+    node: TaskId,
     /// None once it has ended.
     lease: Option<Lease>,
 }
@@ -33,7 +35,8 @@ pub(super) struct Batch {
     named: Option<TaskId>,
     /// Where the next record is.
     next_record: usize,
-    record: Vec<u8>,
+    /// What was read of them.
+    records: Vec<u8>,
     /// Items that were stopped.
     stopped: Vec<usize>,
 }
@@ -52,10 +55,11 @@ impl Batch {
     pub(super) fn add(&mut self, lease: Lease, function: u32, limit: u32) {
         let start = self.frame.len();
         match self.put(&lease, function, limit as usize) {
-            Ok(()) => {
+            Ok(node) => {
                 self.items.push(Item {
                     task: lease.task_id(),
                     attempt: lease.attempt(),
+                    node,
                     lease: Some(lease),
                 });
                 self.left += 1;
@@ -97,7 +101,7 @@ impl Batch {
         self.frame = frame;
     }
 
-    fn put(&mut self, lease: &Lease, function: u32, limit: usize) -> Result<(), Outcome> {
+    fn put(&mut self, lease: &Lease, function: u32, limit: usize) -> Result<TaskId, Outcome> {
         let run = lease.engine_run();
         let task = lease.task_id();
         let Some(place) = run.locate(task) else {
@@ -132,7 +136,7 @@ impl Batch {
         }
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         self.frame[at..at + HEADER].copy_from_slice(&len.to_le_bytes());
-        Ok(())
+        Ok(node)
     }
 
     fn write(&mut self, head: &impl serde::Serialize) {
@@ -142,16 +146,59 @@ impl Batch {
 
     /// Takes what the child has recorded meanwhile.
     pub(super) fn harvest(&mut self, board: &Board, streams: &Streams) {
-        let mut record = std::mem::take(&mut self.record);
-        loop {
-            record.clear();
-            let Some((item, next)) = board.read(self.next_record, &mut record) else {
-                break;
-            };
+        let mut records = std::mem::take(&mut self.records);
+        records.clear();
+        let mut ends = Vec::new();
+        while let Some((item, next)) = board.read(self.next_record, &mut records) {
             self.next_record = next;
-            self.take_record(item, &record, streams);
+            ends.push((item, records.len()));
         }
-        self.record = record;
+        let mut start = 0;
+        let mut outputs: Vec<(usize, &[u8])> = Vec::with_capacity(ends.len());
+        for (item, end) in ends {
+            let bytes = &records[start..end];
+            start = end;
+            match take(bytes) {
+                Ok((Record::Succeeded, output)) if self.is_element(item) => {
+                    outputs.push((item, output));
+                }
+                _ => self.take_record(item, bytes, streams),
+            }
+        }
+        let nodes: Vec<_> = outputs
+            .iter()
+            .map(|(item, _)| self.items[*item].node)
+            .collect();
+        let mut rest = &outputs[..];
+        for nodes in nodes.chunk_by(TaskId::eq) {
+            let (outputs, later) = rest.split_at(nodes.len());
+            self.accept(outputs);
+            rest = later;
+        }
+        self.records = records;
+    }
+
+    /// Successes of elements of one array.
+    fn accept(&mut self, outputs: &[(usize, &[u8])]) {
+        let mut leases = Vec::with_capacity(outputs.len());
+        let mut bytes = Vec::with_capacity(outputs.len());
+        for &(item, output) in outputs {
+            if let Some(lease) = self.items.get_mut(item).and_then(|item| item.lease.take()) {
+                leases.push(lease);
+                bytes.push(output);
+            }
+        }
+        self.left -= leases.len();
+        for (at, lease) in elsewhere::accept_all(leases, &bytes) {
+            let outcome = lease.accept(bytes[at]);
+            lease.complete(outcome);
+        }
+    }
+
+    fn is_element(&self, item: usize) -> bool {
+        self.items
+            .get(item)
+            .is_some_and(|item| item.task.is_element())
     }
 
     /// What came of an item.

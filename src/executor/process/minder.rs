@@ -2,13 +2,14 @@
 
 use super::batch::{Batch, not_begun};
 use super::child::{Child, Heard, StartError};
-use super::pace::Pace;
+use super::pace::{Kind, Pace};
 use super::protocol::Said;
 use super::staff::{Mailbox, Staff};
 use crate::executor::grant::{Grant, Started};
-use crate::executor::{Lease, Outcome};
+use crate::executor::{Lease, LeaseId, Outcome};
 use crate::model::Returned;
 use crate::work::AnyFunction;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,10 @@ pub(super) struct Minder {
     child: Option<Child>,
     batch: Batch,
     pace: Pace,
+    /// Attempts that were begun and not yet sent.
+    begun: VecDeque<Lease>,
+    /// Those of one grant that are to stop. Some may not be sent yet.
+    stopped: Vec<LeaseId>,
 }
 
 enum Next {
@@ -39,6 +44,8 @@ impl Minder {
             child: None,
             batch: Batch::default(),
             pace: Pace::default(),
+            begun: VecDeque::new(),
+            stopped: Vec::new(),
         }
     }
 
@@ -59,14 +66,25 @@ impl Minder {
         work.or_else(|| self.staff.node.is_over().then_some(Next::Leave))
     }
 
+    /// Begins as many of the grant's tasks as should travel together; what is not begun then goes back.
     fn serve(&mut self, mut grant: Grant) {
-        self.mailbox.clear();
-        while let Some(lease) = grant.begin() {
+        // What came before is for attempts that are over.
+        self.mailbox.take();
+        self.stopped.clear();
+        let mut begun = std::mem::take(&mut self.begun);
+        grant.begin_some(1, &mut begun);
+        if let Some(kind) = begun.front().and_then(kind_of) {
+            let room = self.pace.room(kind).saturating_sub(1);
+            grant.begin_some(room, &mut begun);
+        }
+        drop(grant);
+        while let Some(lease) = begun.pop_front() {
             match lease.function() {
                 None => self.run_here(lease),
-                Some(function) => return self.send(lease, function, grant),
+                Some(function) => self.send(lease, function, &mut begun),
             }
         }
+        self.begun = begun;
     }
 
     /// Runs a command. What is no function is one: nothing else is offered.
@@ -79,9 +97,13 @@ impl Minder {
         }
     }
 
-    /// Has the child run the first, and with it as many of the grant's as should travel together. What is not begun then
-    /// goes back.
-    fn send(&mut self, first: Lease, function: &'static dyn AnyFunction, mut grant: Grant) {
+    /// Has the child run the first, and with it as many of those after it as fit.
+    fn send(
+        &mut self,
+        first: Lease,
+        function: &'static dyn AnyFunction,
+        others: &mut VecDeque<Lease>,
+    ) {
         let child = match self
             .child
             .take()
@@ -91,13 +113,9 @@ impl Minder {
             Err(StartError::Closed) => return first.complete(Outcome::Cancelled),
             Err(error) => return first.complete(not_begun(error)),
         };
-        let kind = (
-            first.engine_run().seq(),
-            std::ptr::from_ref(function).cast::<()>() as usize,
-        );
-        let room = self.pace.room(kind).min(self.staff.settings.room_of(child));
+        let kind = kind_of(&first);
+        let room = self.staff.settings.room_of(child);
         let limit = self.staff.settings.frame_limit;
-        let mut command = None;
         let mut next = Some((first, function));
         self.batch.clear();
         while let Some((lease, function)) = next.take() {
@@ -108,19 +126,16 @@ impl Minder {
             if self.batch.len() >= room || self.batch.is_full() {
                 break;
             }
-            let Some(lease) = grant.begin() else { break };
-            match lease.function() {
-                Some(function) => next = Some((lease, function)),
-                None => command = Some(lease),
-            }
+            let function = others.front().and_then(Lease::function);
+            next = function.and_then(|function| Some((others.pop_front()?, function)));
         }
-        drop(grant);
+        let begun = Instant::now();
         if self.batch.len() > 0 {
-            let begun = Instant::now();
             self.run_batch();
+        }
+        if let Some(kind) = kind {
             self.pace.note(kind, self.batch.len(), begun.elapsed());
         }
-        command.into_iter().for_each(|lease| self.run_here(lease));
     }
 
     fn run_batch(&mut self) {
@@ -128,6 +143,7 @@ impl Minder {
             return;
         };
         let frame = self.batch.finish(&child.board);
+        self.batch.stop(&self.stopped, &child.board);
         let result = self.converse(&mut child, &frame);
         self.batch.give_back(frame);
         match result {
@@ -158,7 +174,10 @@ impl Minder {
                         .take_record(item as usize, &record, &child.streams);
                 }
                 Heard::Said(said, _) => self.batch.tell(said),
-                Heard::Stop => self.batch.stop(&self.mailbox.take(), &child.board),
+                Heard::Stop => {
+                    self.stopped.extend(self.mailbox.take());
+                    self.batch.stop(&self.stopped, &child.board);
+                }
                 Heard::Nothing => (),
                 Heard::End => return Err(Lost),
             }
@@ -201,6 +220,12 @@ impl Minder {
             None => Outcome::Returned(Returned::NodeLost),
         });
     }
+}
+
+/// What takes as long.
+fn kind_of(lease: &Lease) -> Option<Kind> {
+    let address = std::ptr::from_ref(lease.function()?).cast::<()>() as usize;
+    Some((lease.engine_run().seq(), address))
 }
 
 /// Since when the child is in its item.

@@ -132,11 +132,6 @@ impl Mailbox {
         self.stop.reset();
         std::mem::take(&mut *lock(&self.orders))
     }
-
-    /// Throws away orders for attempts that are over: the next are not begun yet.
-    pub(super) fn clear(&self) {
-        self.take();
-    }
 }
 
 fn no_minder() -> Error {
