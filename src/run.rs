@@ -226,6 +226,20 @@ impl Run {
         })
     }
 
+    /// What the attempts of a function wrote to standard output and error in child processes, in the order in which they
+    /// ended; of each the last 16 KiB. Attempts that wrote nothing are not among them. A run keeps 64 MiB of it in all, and
+    /// the latest.
+    ///
+    /// Exact for each attempt of a function that writes with every attempt. If it writes for the first time in a batch of
+    /// attempts that travelled together, what they wrote together counts for each whose outcome is not yet in.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    #[cfg(feature = "process")]
+    pub fn printed(&self, task: impl Into<Selector>) -> Result<Vec<crate::Printed>> {
+        Ok(self.run.live().printed(self.known(task)?))
+    }
+
     /// How many tasks stand where; the numbers add up to the total. Exact once the run has ended, and before that as of some
     /// time during the call, at most a few tasks behind.
     ///

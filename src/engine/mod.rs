@@ -39,7 +39,7 @@ pub(crate) use open::Admits;
 pub(crate) use policy::Again;
 pub use policy::Outcome;
 pub(crate) use policy::{
-    Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
+    Begun, Charge, Ended, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
 };
 pub(crate) use run::Run;
 

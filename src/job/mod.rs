@@ -8,6 +8,7 @@ mod distinct;
 mod freeze;
 mod frozen;
 mod loose;
+mod refusal;
 mod rules;
 mod settings;
 mod task;
