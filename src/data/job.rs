@@ -28,6 +28,9 @@ pub(super) struct JobForm {
     version: Version,
     /// For people; it need not be unique.
     name: String,
+    /// Whether its runs take more tasks, and end only when they are sealed. Default: no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    open: bool,
     /// Which of a pool's jobs go first: those of higher priority.
     #[serde(default, skip_serializing_if = "is_zero")]
     priority: i32,
@@ -105,7 +108,10 @@ impl JobForm {
     }
 
     fn without_tasks(self) -> Result<Job, Problem> {
-        let mut job = Job::new(self.name);
+        let mut job = match self.open {
+            true => Job::open(self.name),
+            false => Job::new(self.name),
+        };
         job.priority(self.priority);
         job.failure_policy(self.failure_policy);
         self.time_limit
@@ -209,6 +215,7 @@ impl JobForm {
             schema: None,
             version: Version(VERSION),
             name: name.to_owned(),
+            open: job.open,
             priority: job.priority,
             time_limit: Written::of(job.time_limit)
                 .map_err(|problem| problem.inside("time_limit"))?,

@@ -1,5 +1,6 @@
 //! Tasks that are commands.
 
+use super::task::Relocate;
 use super::{Job, Task};
 use crate::model::{
     Command, CommandOutput, CommandSettings, DefectKind, FileSource, Name, OutputFiles, Sweep,
@@ -43,7 +44,7 @@ impl Job {
         let parameters = sweep.parameters.len();
         let array = self.array(name, len, Swept { template, sweep });
         let kind = unknown.map(|unknown| DefectKind::UnknownPlaceholder(unknown, parameters));
-        let defect = kind.map(|kind| self.defect_of(array.node, kind));
+        let defect = kind.map(|kind| self.defect_of(self.local(array.into()), kind));
         self.defects.extend(defect);
         array
     }
@@ -119,7 +120,7 @@ impl Task<CommandOutput> {
 }
 
 impl super::task::MakeUnit<CommandOutput> for Command {
-    fn make(self: Box<Self>, slot: Slot<CommandOutput>) -> Box<dyn Unit> {
+    fn make(self: Box<Self>, slot: Slot<CommandOutput>, _: &mut Relocate<'_>) -> Box<dyn Unit> {
         task_unit(*self, (), slot)
     }
 

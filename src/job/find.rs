@@ -1,7 +1,7 @@
 //! Handles of tasks that are known by name.
 
 use super::Job;
-use crate::model::{Error, ErrorKind, Result};
+use crate::model::{Error, ErrorKind, Result, TaskId};
 use crate::work::{Array, Handle, Slot, TaskRef};
 use std::any::type_name;
 
@@ -29,7 +29,7 @@ impl Job {
         }
         Ok(Handle {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot: self.slot_of(node, name)?,
         })
     }
@@ -46,7 +46,7 @@ impl Job {
         let part = &self.arrays[array as usize];
         Ok(Array {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot: self.slot_of(node, name)?,
             first: part.first,
             len: part.len,
@@ -58,8 +58,9 @@ impl Job {
     /// # Errors
     /// [`UnknownTask`](ErrorKind::UnknownTask) when no task has that name.
     pub fn find_any(&self, name: &str) -> Result<TaskRef> {
-        let (job, node) = (self.tag, self.node_named(name)?);
-        Ok(TaskRef { job, node })
+        let task = TaskId(self.number(self.node_named(name)?));
+        let job = self.tag;
+        Ok(TaskRef { job, task })
     }
 
     fn node_named(&self, name: &str) -> Result<u32> {

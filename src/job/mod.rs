@@ -1,5 +1,6 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
+mod addition;
 mod build;
 #[cfg(feature = "command")]
 mod command;
@@ -10,6 +11,7 @@ mod find;
 mod freeze;
 mod frozen;
 mod loose;
+mod refusal;
 mod rules;
 mod settings;
 mod task;
@@ -18,6 +20,7 @@ pub use build::Job;
 pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
+pub(crate) use addition::{Late, Needs, Numbers, Ties};
 #[cfg(feature = "data")]
 pub(crate) use described::{Described, DescribedNode};
 pub(crate) use frozen::{ArrayPart, Frozen};

@@ -46,6 +46,13 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
     fn command(&self) -> Option<Commands<'_>> {
         None
     }
+
+    /// How what it reads and returns travels, if it can.
+    #[cfg(feature = "codec")]
+    #[doc(hidden)]
+    fn wire(&self) -> Option<&dyn super::travel::Wire<A, Self::Output>> {
+        None
+    }
 }
 
 #[cfg(feature = "command")]
@@ -215,11 +222,16 @@ impl<A: Argument + ?Sized, B: Send + Sync + 'static> Body<(Ref<A>,), Named>
     type Output = B;
 
     #[inline]
-    fn start(&self, _: &Call<'_>, (argument,): (&A,)) -> Flow<B> {
-        self.run(argument).into()
+    fn start(&self, call: &Call<'_>, (argument,): (&A,)) -> Flow<B> {
+        self.run(|| call.context(), argument).into()
     }
 
     fn function(&self) -> Option<&'static dyn AnyFunction> {
+        Some(*self)
+    }
+
+    #[cfg(feature = "codec")]
+    fn wire(&self) -> Option<&dyn super::travel::Wire<(Ref<A>,), B>> {
         Some(*self)
     }
 }

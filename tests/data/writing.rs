@@ -66,6 +66,16 @@ fn rules_of_azure_batch_are_read_back() {
 }
 
 #[test]
+fn an_open_job_is_read_back_as_one() {
+    let written = Job::open("open").to_json().unwrap();
+    assert!(written.contains("\"open\": true"), "{written}");
+    assert_eq!(
+        Job::from_json(&written).unwrap().to_json().unwrap(),
+        written
+    );
+}
+
+#[test]
 fn of_secrets_only_the_name_is_written() {
     let mut job = Job::new("secret");
     job.command_settings(CommandSettings::new().secret_env("TOKEN", "hush"));

@@ -225,7 +225,7 @@ mod tests {
     fn args(sweep: &Sweep, arg: &str) -> Vec<String> {
         let template = Command::new("x").arg(arg);
         let commands = (0..sweep.len()).map(|element| sweep.command(&template, element));
-        let texts = commands.map(|command| command.args[0].to_str().expect("text").to_owned());
+        let texts = commands.map(|command| command.args[0].to_string_lossy().into_owned());
         texts.collect()
     }
 
