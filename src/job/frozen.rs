@@ -335,10 +335,10 @@ impl Frozen {
         if offer.closures && offer.asynchronous && offer.functions && offer.commands {
             return None;
         }
-        self.units
-            .iter()
-            .enumerate()
-            .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
+        let units = (0..).zip(&self.units);
+        let refused = |(node, unit): (u32, &Box<dyn Unit>)| Some((node, refused(unit.kind())?));
+        let (node, why) = { units }.find_map(refused)?;
+        Some((self.node_label(node), why))
     }
 
     /// What a task is called in errors and events.

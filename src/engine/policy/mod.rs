@@ -210,7 +210,7 @@ impl Policy {
             self.limits.forget(group);
         }
         entry.run.ledger().last_attempts = entry.attempts;
-        entry.run.mark_ended(effects.now);
+        entry.run.mark_ended(effects.now());
         effects.note(&entry.run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();

@@ -136,10 +136,10 @@ impl Policy {
 
     fn queue_new(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
         let settings = run.job().settings_of(TaskId(tasks.start));
-        let start = run.submitted() + settings.start_after.unwrap_or_default();
-        if start <= effects.now {
+        let start = settings.start_after.map(|after| run.submitted() + after);
+        let Some(start) = start.filter(|&start| effects.now() < start) else {
             return self.push(run, tasks, effects);
-        }
+        };
         // What was cancelled before it became ready has nothing to wait for.
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {

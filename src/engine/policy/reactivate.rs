@@ -68,7 +68,7 @@ impl Policy {
         run.mark_going_on();
         self.runs.insert(run.rank(), entry);
         self.quiesce(run, effects);
-        self.set_run_timer(run, effects.now, effects);
+        self.set_run_timer(run, effects.now(), effects);
         // What was ready when it ended was thrown away, and arrays that wait to be opened with it.
         for array in 0..run.job().arrays.len() {
             self.reopen(run, array, effects);
@@ -135,9 +135,9 @@ impl Policy {
         };
         for task in ids.map(TaskId) {
             let alarm = Alarm::Deadline(run.rank(), task);
-            self.set_timer(run, effects.now + deadline, alarm, effects);
+            self.set_timer(run, effects.now() + deadline, alarm, effects);
             if let Some(entry) = self.entry(run) {
-                entry.deadlines_from.insert(task, effects.now);
+                entry.deadlines_from.insert(task, effects.now());
             }
         }
     }

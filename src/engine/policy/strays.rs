@@ -119,7 +119,8 @@ impl Policy {
         if entry.had_strays && run.ledger().strays.may_not_release(task) {
             return;
         }
-        if let Some((node, index)) = run.job().locate(task) {
+        let reads = |&(node, _): &(u32, u32)| run.job().units[node as usize].kind().reads;
+        if let Some((node, index)) = run.job().locate(task).filter(reads) {
             effects.release.push((entry.run.clone(), node, index));
         }
     }
