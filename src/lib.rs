@@ -17,6 +17,7 @@ mod graph;
 mod job;
 mod model;
 mod observe;
+mod open;
 mod pool;
 mod run;
 #[cfg(feature = "scoring")]
@@ -29,13 +30,17 @@ mod work;
 pub use executor::Executor;
 #[cfg(feature = "thread")]
 pub use executor::ThreadExecutor;
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub use executor::{BodyError, ChildDied, FrameTooLarge, ProcessExecutor, init};
 pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
+#[cfg(feature = "process")]
+pub use model::Printed;
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
     DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
-    ExitOptions, Explanation, FailurePolicy, FileUploadError, Fraction, IntoAmount, JobAction,
-    MaxRetries, Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError,
+    ExitOptions, Explanation, FailurePolicy, FileUploadError, Fingerprint, Fraction, IntoAmount,
+    JobAction, MaxRetries, Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError,
     ProgressReport, Resources, Result, RetryIf, Returned, RunState, TaskCounters, TaskId,
     TaskOrder, TaskPage, TaskSettings, TaskState, TaskStatus,
 };
@@ -48,6 +53,8 @@ pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,
     RunName, RunSnapshot, Snapshot, Story, Summary, TaskStates, Update,
 };
+#[cfg(feature = "timeline")]
+pub use observe::{AttemptOutcome, AttemptTimes, Drawing, Recording, Timeline};
 #[cfg(feature = "progress")]
 pub use observe::{ProgressView, ShownProgress};
 pub use petgraph;
@@ -59,6 +66,8 @@ pub use work::{
     asynchronous, fallible,
 };
 
+#[cfg(feature = "codec")]
+pub use work::CodecError;
 #[cfg(feature = "command")]
 pub use work::{Commanded, command};
 

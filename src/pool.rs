@@ -46,7 +46,8 @@ pub struct Pool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Close {
-    /// What was submitted is run to its end.
+    /// What was submitted is run to its end. An [open](crate::Job::open) job that nobody has sealed takes tasks only from its
+    /// own, and ends with the last of them.
     Drain,
     /// What has not ended is cancelled.
     Cancel,
@@ -86,8 +87,7 @@ impl Pool {
         let job = job.into_frozen()?;
         let offer = self.executor.offer();
         refuse_unsupported(&job, &offer)?;
-        let nodes = offer.nodes.unwrap_or_default();
-        self.engine.submit(&job, &nodes).map(Run::new)
+        self.engine.submit(&job, &offer).map(Run::new)
     }
 
     /// How many tasks its nodes run at once, if the executor can say.

@@ -10,24 +10,35 @@ mod census;
 mod chronicle;
 mod clock;
 mod current;
+mod draft;
 mod effects;
 mod flow;
 #[cfg(feature = "testing")]
 mod hand;
+mod host;
+mod late;
 mod list;
 mod listen;
+mod open;
 mod policy;
+mod reasons;
 mod run;
+mod standing;
 mod trace;
+mod upstream;
 
 pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
+pub(crate) use draft::{Adder, add};
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
 pub(crate) use hand::Hand;
 pub(crate) use list::Sought;
+pub(crate) use open::Admits;
 pub(crate) use policy::Again;
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub(crate) use policy::Ended;
 pub use policy::Outcome;
 pub(crate) use policy::{
     Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
@@ -35,7 +46,7 @@ pub(crate) use policy::{
 pub(crate) use run::Run;
 
 use crate::job::FrozenJob;
-use crate::model::{Capacity, Error, ErrorKind, Result};
+use crate::model::{Error, ErrorKind, Offer, Result};
 use crate::sync::{Bell, lock};
 use chronicle::Chronicle;
 use clock::Clock;
@@ -105,13 +116,11 @@ impl Engine {
         ask(&mut lock(&self.policy))
     }
 
-    /// Begins a run, on an executor that has these nodes, or will have; none, if it can't say.
-    pub(crate) fn submit(
-        self: &Arc<Self>,
-        job: &FrozenJob,
-        offered: &[Capacity],
-    ) -> Result<Arc<Run>> {
-        let run = Arc::new(Run::new(job.inner().clone(), self.clone(), self.next_seq()));
+    /// Begins a run, on an executor that can run this.
+    pub(crate) fn submit(self: &Arc<Self>, job: &FrozenJob, offer: &Offer) -> Result<Arc<Run>> {
+        let (job, seq) = (job.inner().clone(), self.next_seq());
+        let run = Arc::new(Run::new(job, offer, self.clone(), seq));
+        let offered = offer.nodes.as_deref().unwrap_or_default();
         self.with(|policy, effects| policy.submit(&run, offered, effects))?;
         #[cfg(feature = "testing")]
         self.show(&run);

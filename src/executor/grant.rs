@@ -1,14 +1,18 @@
 //! What a node is given to do, and the attempts that are begun from it.
 
-#[cfg(all(feature = "command", target_os = "linux"))]
+#[cfg(all(feature = "process", target_os = "linux"))]
+use crate::engine::Ended;
+#[cfg(any(feature = "codec", all(feature = "command", target_os = "linux")))]
 use crate::engine::Run;
 use crate::engine::{
     Begun, Charge, Effects, Item, LeaseKey, Outcome, Part, Place, Policy, Taken, TakenWork,
 };
+#[cfg(all(feature = "command", target_os = "linux"))]
+use crate::job::Frozen;
 use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
-use crate::work::{Call, Host, Instance, Later, Launcher, Step};
+use crate::work::{Call, Host, Instance, Later, Launcher, Step, Unit};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -86,6 +90,38 @@ impl Grant {
                 return Some(Lease::new(self.charge.clone(), begun));
             }
         }
+    }
+
+    /// As [`begin`](Grant::begin), as often as that and at most so many times, in one transition: for executors that send
+    /// attempts on together. A task that the policy started comes alone.
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    pub(super) fn begin_some(&mut self, most: usize, to: &mut VecDeque<Lease>) {
+        if self.queued.is_some() {
+            return to.extend(self.begin());
+        }
+        if self.is_recalled() {
+            return;
+        }
+        while self.tasks.len() < most && self.expand().is_some() {}
+        let tasks = self.tasks.drain(..most.min(self.tasks.len()));
+        let (charge, run) = (&self.charge, self.charge.run());
+        run.engine().with(|policy, effects| {
+            for task in tasks {
+                let attempt = policy.begin(run, task, false, charge.spot(), effects);
+                to.extend(attempt.map(|attempt| {
+                    charge.set_task(task);
+                    let part = None;
+                    Lease::new(
+                        charge.clone(),
+                        Begun {
+                            task,
+                            part,
+                            attempt,
+                        },
+                    )
+                }));
+            }
+        });
     }
 
     /// Half of what has not been begun, as a grant of its own for another worker of the node; `None` when there is
@@ -245,11 +281,17 @@ impl Lease {
     /// The element's index in its array, if it is one.
     #[cfg(all(feature = "command", target_os = "linux"))]
     pub(super) fn index(&self) -> Option<u32> {
-        let (_, index) = self.engine_run().job().locate(self.task)?;
+        let (_, index) = self.part().locate(self.task)?;
         self.task.is_element().then_some(index)
     }
 
+    /// The job, or the addition to it, that the task was described with.
     #[cfg(all(feature = "command", target_os = "linux"))]
+    pub(super) fn part(&self) -> Arc<Frozen> {
+        self.engine_run().job_of(self.task)
+    }
+
+    #[cfg(any(feature = "codec", all(feature = "command", target_os = "linux")))]
     pub(super) fn engine_run(&self) -> &Arc<Run> {
         self.charge.run()
     }
@@ -268,6 +310,27 @@ impl Lease {
             Started::Ended(outcome) => outcome,
             Started::Later(later) => futures::executor::block_on(finish(later)),
         }
+    }
+
+    /// In a transition: the attempt succeeded, and `put` stores its output. `false`, and nothing, if it no longer counts.
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    pub(super) fn succeed(
+        &mut self,
+        policy: &mut Policy,
+        effects: &mut Effects,
+        put: impl FnOnce(),
+    ) -> bool {
+        let (run, attempt) = (self.charge.run(), (self.attempt, self.instance.index));
+        if self.completed || !policy.may_store(run, self.task, attempt) {
+            return false;
+        }
+        if self.instance.index == 0 {
+            put();
+        }
+        self.completed = true;
+        policy.complete(run, self.task, attempt, Ended::Succeeded, effects);
+        policy.close_charge(&self.charge, effects);
+        true
     }
 
     /// Reports how the attempt ended.
@@ -295,7 +358,9 @@ impl Lease {
         let span = self.charge.run().attempt_span(self.task, self.attempt);
         let step = {
             let _inside = span.enter();
-            catch_unwind(AssertUnwindSafe(|| self.call(launcher)))
+            catch_unwind(AssertUnwindSafe(|| {
+                self.call(launcher, |unit, call| unit.call(call))
+            }))
         };
         match step {
             Ok(Step::Later(later)) => Started::Later(span.around(later)),
@@ -306,16 +371,22 @@ impl Lease {
         }
     }
 
-    fn call(&self, launcher: Option<&dyn Launcher>) -> Step {
+    /// Calls the task's unit, in one way or another, for this attempt.
+    pub(super) fn call(
+        &self,
+        launcher: Option<&dyn Launcher>,
+        how: impl FnOnce(&dyn Unit, &Call<'_>) -> Step,
+    ) -> Step {
         let run = self.charge.run();
-        let Some((node, index)) = run.job().locate(self.task) else {
+        let Some(place) = run.locate(self.task) else {
             return Step::Stale;
         };
+        let (segment, index) = (&*place.segment, place.index);
         let host: Arc<dyn Host> = run.clone();
         let end = Cell::new(if self.task.is_element() { index + 1 } else { 0 });
         let call = Call {
             host: &host,
-            values: &run.flow().values,
+            values: &segment.values,
             first: &AtomicU32::new(self.task.0 - index),
             attempt: self.attempt,
             instance: self.instance,
@@ -325,7 +396,7 @@ impl Lease {
             cursor: &AtomicU32::new(index),
             end: &end,
         };
-        run.job().units[node as usize].call(&call)
+        how(&*segment.job.units[place.node as usize], &call)
     }
 
     fn report<R>(
@@ -337,7 +408,8 @@ impl Lease {
             return None;
         }
         let run = self.charge.run();
-        let mut ended = Some(outcome.judged(run.job().settings_of(self.task)));
+        let ended = run.with_settings(self.task, |settings| outcome.judged(settings));
+        let mut ended = Some(ended);
         let (due, answer) = run.engine().with(|policy, effects| {
             // What no longer counts is the user's to drop, outside the lock.
             let current = policy.is_current(run, self.task, self.attempt);

@@ -38,12 +38,8 @@ pub struct ArrayProgress {
 
 impl Progress {
     pub(crate) fn of(run: &Run) -> Self {
-        let job = run.job();
-        let arrays = job.arrays.iter().enumerate();
-        let arrays = arrays.map(|(at, part)| ArrayProgress {
-            name: job.node_label(part.node),
-            tasks: run.counts_of(at),
-        });
+        let arrays = run.array_counts().into_iter();
+        let arrays = arrays.map(|(name, tasks)| ArrayProgress { name, tasks });
         let tasks = run.counts();
         Progress {
             job: run.name().to_owned(),
@@ -137,6 +133,7 @@ impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();
         match seconds {
+            0 if self.0.as_millis() == 0 => write!(f, "{} µs", self.0.as_micros()),
             0 => write!(f, "{} ms", self.0.as_millis()),
             1..60 => write!(f, "{:.1} s", self.0.as_secs_f64()),
             60..3600 => write!(f, "{} min {} s", seconds / 60, seconds % 60),

@@ -4,6 +4,8 @@
 
 mod body;
 mod call;
+#[cfg(feature = "codec")]
+mod codec;
 #[cfg(feature = "command")]
 mod command;
 mod context;
@@ -12,10 +14,23 @@ mod handles;
 mod inputs;
 mod output;
 mod panics;
+#[cfg(feature = "process")]
+mod printed;
+#[cfg(feature = "codec")]
+mod travel;
 mod unit;
 mod values;
 
+/// Nothing leaves the process.
+#[cfg(not(feature = "codec"))]
+mod travel {
+    pub(crate) trait Travels {}
+    impl<T> Travels for T {}
+}
+
 pub use body::{Asynchronous, Body, Fallible, asynchronous, fallible};
+#[cfg(feature = "codec")]
+pub use codec::CodecError;
 #[cfg(feature = "command")]
 pub use command::{Commanded, command};
 pub use context::Context;
@@ -24,13 +39,16 @@ pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 
-pub(crate) use call::{Call, Host, Instance, LanePass, Launcher};
+pub(crate) use call::{Call, Host, Instance, LanePass, Launcher, Storage};
+#[cfg(feature = "codec")]
+#[allow(unused_imports, reason = "not every feature that needs one needs both")]
+pub(crate) use codec::{decode, encode, take};
 #[cfg(feature = "command")]
 pub(crate) use command::{Launched, Live, LiveStreams};
 pub(crate) use context::Locals;
-pub(crate) use inputs::{Prepend, Ref, Upstream};
+pub(crate) use inputs::{Places, Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
 pub(crate) use unit::{
     Kind, Later, Queued, Step, Unit, each_unit, index_unit, map_unit, task_unit,
 };
-pub(crate) use values::{Layout, Slot, Values};
+pub(crate) use values::{Layout, MAX_IMPORTS, Slot, Values, import};

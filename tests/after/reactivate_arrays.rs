@@ -235,7 +235,7 @@ fn an_empty_array_that_has_succeeded_is_not_cancelled_and_keeps_nothing_from_run
         let mut job = Job::new("empty");
         let first = job.task("first", (), || 1);
         let none = job.array("none", 0, |i: &usize| *i);
-        job.order(&first, &none);
+        job.order(first, none);
         let last = job.map_with("last", 0..3usize, &none, move |i: &usize, all: &[usize]| {
             let _ = begun.send(());
             i + all.len()

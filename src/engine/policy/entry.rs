@@ -7,7 +7,6 @@ use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::engine::chronicle::TaskSpan;
 use crate::model::{ELEMENT, TaskId};
-use crate::sync::Signal;
 use event_listener::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -85,7 +84,7 @@ pub(super) struct Entry {
     group: RunKey,
     arrays: FxHashMap<u32, RunKey>,
     /// What tasks ask for, by their settings and whether their bodies wait.
-    pub(super) classes: FxHashMap<(u32, bool), ClassId>,
+    pub(super) classes: FxHashMap<(u32, u32, bool), ClassId>,
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
@@ -102,8 +101,6 @@ pub(super) struct Entry {
     pub(super) suspects: FxHashSet<TaskId>,
     /// Tasks that were taken from lanes, which are in their bodies, to be run again.
     pub(super) taken_from_lanes: BTreeSet<TaskId>,
-    /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
-    pub(super) recall: Option<Signal>,
     /// The last attempt of each task that has had one and may have another.
     pub(super) attempts: FxHashMap<TaskId, u32>,
     /// Tasks were reactivated. Those that have become ready since; and whether each is in the queue. What else lanes,
@@ -138,7 +135,6 @@ impl Entry {
             delayed: FxHashMap::default(),
             suspects: FxHashSet::default(),
             taken_from_lanes: BTreeSet::new(),
-            recall: None,
             attempts: FxHashMap::default(),
             reactivated: false,
             had_strays: false,
@@ -156,7 +152,7 @@ impl Entry {
             return None;
         }
         match item.ready() {
-            Ready::Node(node) if self.run.job().is_array(node) => None,
+            Ready::Node(node) if self.run.is_array(node) => None,
             Ready::Node(node) => Some(TaskId(node).into()),
             Ready::Elements(numbers) => {
                 Some(TaskSpan::of(numbers.start | ELEMENT..numbers.end | ELEMENT))
@@ -180,16 +176,22 @@ impl Entry {
         if self.taken_from_lanes.is_empty() {
             return self.ready.extend(items);
         }
-        let (sources, taken) = (&self.run.job().csr.sources, &self.taken_from_lanes);
-        let rest = items
-            .into_iter()
-            .flat_map(|item| item.without(sources, taken));
+        let rest = items.into_iter().flat_map(|item| {
+            let segment = self.run.flow().segment_of(item);
+            let job = &segment.job;
+            item.without(job.base, &job.csr.sources, &self.taken_from_lanes)
+        });
         self.ready.extend(rest);
     }
 
     /// Who counts all tasks of the run.
     pub(super) fn whole_group(&self) -> RunKey {
         self.group
+    }
+
+    /// Arrays with limits of their own were added.
+    pub(super) fn add_arrays(&mut self, arrays: FxHashMap<u32, RunKey>) {
+        self.arrays.extend(arrays);
     }
 
     /// Who counts the tasks of a node.
@@ -267,10 +269,12 @@ impl Entry {
 
     /// Whether the task should have ended by now, as its deadline says. That of a reactivated task counts anew.
     pub(super) fn is_deadline_over(&self, task: TaskId, now: Time) -> bool {
-        let deadline = self.run.job().settings_of(task).deadline;
-        let from = self.deadlines_from.get(&task);
-        deadline
-            .is_some_and(|deadline| from.copied().unwrap_or(self.run.submitted()) + deadline <= now)
+        let Some(place) = self.run.locate(task) else {
+            return false;
+        };
+        let from = self.deadlines_from.get(&task).copied();
+        let deadline = place.segment.job.settings_of(task).deadline;
+        deadline.is_some_and(|deadline| from.unwrap_or(place.segment.since) + deadline <= now)
     }
 
     /// Every timer that was set for the run.
@@ -301,12 +305,7 @@ impl Entry {
 impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
-            Ready::Node(node)
-                if self.run.job().is_queued(node)
-                    || self.run.flow().word(node).is_reactivated() =>
-            {
-                self.reached.push(node);
-            }
+            Ready::Node(node) if self.run.is_queued(node) => self.reached.push(node),
             _ => {
                 self.readied.extend(self.heard(item));
                 self.ready.push_back(item);

@@ -13,6 +13,7 @@ mod entry;
 mod explain;
 mod explain_all;
 mod gang;
+mod join;
 mod ledger;
 mod limits;
 mod listen;
@@ -41,21 +42,24 @@ pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey, Part};
 pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
-pub(crate) use revival::{is_ready, obstacle, passes};
+pub(crate) use settle::Ended;
 pub use settle::Outcome;
 pub(crate) use strays::Due;
 pub(crate) use take::{Begun, Taken, TakenWork};
 pub(crate) use timers::Time;
 
 use super::chronicle::Fact;
+use super::flow::Segment;
 use super::{Effects, Item, Run};
+use crate::job::Frozen;
 use crate::model::{Capacity, Result};
 use charge::Charges;
 use entry::Entry;
 use limits::Limits;
 use node::Nodes;
 use offers::Offers;
-use placing::{Placing, Position};
+use placing::{Placing, Position, RunKey};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timers::{Alarm, Timers};
@@ -93,12 +97,12 @@ impl Policy {
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
         run.observe(effects.hears_pool);
-        effects.note(run, || Fact::RunSubmitted(run.flow().job.clone()));
-        self.queue_sources(run, effects);
+        effects.note(run, || Fact::RunSubmitted(run.flow().first.job.clone()));
+        self.queue_sources(run, &run.flow().first, effects);
         self.set_run_timer(run, run.submitted(), effects);
-        self.set_deadlines(run, effects);
+        self.set_deadlines(run, &run.flow().first, effects);
         self.recall_less_urgent(run);
-        if run.job().tasks == 0 {
+        if run.job().tasks == 0 && !run.job().open {
             self.end(run, effects);
         }
         effects.wake = true;
@@ -106,12 +110,23 @@ impl Policy {
     }
 
     fn new_entry(&mut self, run: &Arc<Run>) -> Entry {
-        let (job, rank) = (run.job(), run.rank());
-        let group = self.limits.add(rank, job.max_parallel_tasks, None);
-        let arrays = job.limited_arrays();
-        let arrays =
-            arrays.map(|(node, most)| (node, self.limits.add(rank, Some(most), Some(group))));
+        let rank = run.rank();
+        let group = self.limits.add(rank, run.job().max_parallel_tasks, None);
+        let segments = run.flow().segments();
+        let arrays = segments.flat_map(|segment| self.limit_arrays(rank, group, &segment.job));
         Entry::new(run.clone(), group, arrays.collect())
+    }
+
+    /// Makes groups for the arrays that have a limit of their own.
+    fn limit_arrays(
+        &mut self,
+        rank: RunRank,
+        group: RunKey,
+        job: &Frozen,
+    ) -> FxHashMap<u32, RunKey> {
+        let mut limit = |most| self.limits.add(rank, Some(most), Some(group));
+        let arrays = job.limited_arrays();
+        arrays.map(|(node, most)| (node, limit(most))).collect()
     }
 
     /// The limit of the run as a whole counts from `start`.
@@ -121,10 +136,10 @@ impl Policy {
         }
     }
 
-    fn set_deadlines(&mut self, run: &Run, effects: &mut Effects) {
-        for (deadline, task) in run.job().deadlines() {
-            let at = run.submitted() + deadline;
-            self.set_timer(run, at, Alarm::Deadline(run.rank(), task), effects);
+    fn set_deadlines(&mut self, run: &Run, segment: &Segment, effects: &mut Effects) {
+        for (deadline, task) in segment.job.deadlines() {
+            let alarm = Alarm::Deadline(run.rank(), task);
+            self.set_timer(run, segment.since + deadline, alarm, effects);
         }
     }
 
@@ -159,9 +174,10 @@ impl Policy {
         self.placing.has_ready() || self.first_plain(true).is_some()
     }
 
-    /// Closes the pool: nothing more is taken in.
+    /// Closes the pool: nothing more is taken in, but from tasks of open runs.
     pub(crate) fn close(&mut self, effects: &mut Effects) {
         self.closed = true;
+        self.seal_all(effects);
         effects.changed = true;
         effects.wake_all = true;
     }

@@ -10,6 +10,7 @@ use super::{Effects, Item, Policy, Run, RunRank};
 use crate::engine::chronicle::{Fact, Spot};
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a worker was given to do, and the share of its node that it was given for it.
@@ -206,19 +207,21 @@ impl Policy {
             self.put_back(run, task, queued, effects);
             return None;
         }
-        let settings = run.job().settings_of(task);
+        let place = run.locate(task)?;
+        let job = &place.segment.job;
+        let settings = job.settings_of(task);
+        // A command's executor keeps the limit, so that the attempt is over when its processes are.
+        let time_limit = settings.time_limit.filter(|_| !job.is_command(task));
         let is_free = |entry: &mut Entry| match queued {
-            true => run.ended_state(task).is_none() && entry.may_begin(task),
-            false => run.flow().is_for_lanes(task),
+            true => place.ended(task).is_none() && entry.may_begin(task),
+            false => place.is_for_lanes(task),
         };
         let entry = self.runs.get_mut(&run.rank())?;
         if !is_free(entry) {
             return None;
         }
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
-        // A command's executor keeps the limit, so that the attempt is over when its processes are.
-        let limit = settings.time_limit.filter(|_| !run.job().is_command(task));
-        let timer = limit.map(|limit| self.timers.set(effects.now() + limit, alarm));
+        let timer = time_limit.map(|limit| self.timers.set(effects.now() + limit, alarm));
         effects.retime |= timer.is_some();
         if settings.total_time_limit.is_some() {
             entry.first_starts.entry(task).or_insert(effects.now());
@@ -238,19 +241,16 @@ impl Policy {
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
     /// queued.
     pub(crate) fn expand(&mut self, run: &Run, item: Item, effects: &mut Effects) -> Vec<TaskId> {
-        let job = run.job();
         let nodes: Vec<u32> = match item.ready() {
             Ready::Elements(numbers) => {
                 return numbers.map(|number| TaskId(number | ELEMENT)).collect();
             }
             Ready::Node(node) => vec![node],
-            Ready::Sources(range) => {
-                job.csr.sources[range.start as usize..range.end as usize].to_vec()
-            }
+            Ready::Sources(range) => run.sources(range),
         };
         let (opened, tasks): (Vec<u32>, Vec<u32>) = nodes
             .into_iter()
-            .partition(|&node| job.array_of_node(node).is_some() || is_queued(run, node));
+            .partition(|&node| run.is_array(node) || run.is_queued(node));
         opened
             .into_iter()
             .for_each(|node| self.queue_node(run, node, effects));
@@ -284,6 +284,29 @@ fn cut(entry: &mut Entry, room: u32) -> Vec<Item> {
     items
 }
 
-fn is_queued(run: &Run, node: u32) -> bool {
-    run.job().is_queued(node) || run.flow().word(node).is_reactivated()
+impl Run {
+    /// Whether only the policy starts a node.
+    pub(super) fn is_queued(&self, node: u32) -> bool {
+        let place = self.locate(TaskId(node));
+        place.is_some_and(|place| {
+            place.segment.job.is_queued(place.node)
+                || place.segment.word(place.node).is_reactivated()
+        })
+    }
+
+    pub(in crate::engine) fn is_array(&self, node: u32) -> bool {
+        let place = self.locate(TaskId(node));
+        place.is_some_and(|place| place.array().is_some())
+    }
+
+    /// The nodes that an item of sources stands for.
+    fn sources(&self, positions: Range<u32>) -> Vec<u32> {
+        let Some(place) = self.locate(TaskId(positions.start)) else {
+            return Vec::new();
+        };
+        let job = &place.segment.job;
+        let positions = (positions.start - job.base) as usize..(positions.end - job.base) as usize;
+        let sources = job.csr.sources[positions].iter();
+        sources.map(|&node| job.task(node).0).collect()
+    }
 }
