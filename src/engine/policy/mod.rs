@@ -42,6 +42,7 @@ pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey, Part};
 pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
+#[cfg(all(feature = "process", target_os = "linux"))]
 pub(crate) use settle::Ended;
 pub use settle::Outcome;
 pub(crate) use strays::Due;
