@@ -37,9 +37,11 @@ pub(crate) use hand::Hand;
 pub(crate) use list::Sought;
 pub(crate) use open::Admits;
 pub(crate) use policy::Again;
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub(crate) use policy::Ended;
 pub use policy::Outcome;
 pub(crate) use policy::{
-    Begun, Charge, Ended, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
+    Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
 };
 pub(crate) use run::Run;
 
@@ -94,7 +96,7 @@ impl Engine {
 
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
-        let mut effects = Effects::at(self.now(), &self.chronicle);
+        let mut effects = Effects::at(self.clock.moment(), &self.chronicle);
         let answer = {
             let mut policy = lock(&self.policy);
             let answer = ask(&mut policy, &mut effects);
@@ -107,6 +109,11 @@ impl Engine {
         };
         effects.apply(self);
         answer
+    }
+
+    /// Asks the policy for what has no effects.
+    pub(crate) fn look<R>(&self, ask: impl FnOnce(&mut Policy) -> R) -> R {
+        ask(&mut lock(&self.policy))
     }
 
     /// Begins a run, on an executor that can run this.

@@ -123,7 +123,7 @@ impl Policy {
             .of_task(run.label(task))
             .on_attempt(attempt)
             .caused_by(failure.cause);
-        let ended = effects.now.saturating_sub(run.submitted());
+        let ended = effects.now().saturating_sub(run.submitted());
         let end = AttemptEnd::Failed(error.clone());
         effects.note(run, || attempt_ended(task, attempt, end.clone()));
         run.ledger().record(
@@ -157,7 +157,7 @@ impl Policy {
             .backoff
             .unwrap_or_default()
             .wait(retries, seed(run.seq(), task, attempt));
-        let ready = effects.now + wait;
+        let ready = effects.now() + wait;
         let first_start = entry.first_starts.get(&task).copied();
         let over = settings
             .total_time_limit
@@ -184,7 +184,7 @@ impl Policy {
         at: Duration,
         effects: &mut Effects,
     ) {
-        if at <= effects.now {
+        if at <= effects.now() {
             return self.enqueue(run, task, effects);
         }
         let key = self.timers.set(at, Alarm::Ready(run.rank(), task));
@@ -254,7 +254,7 @@ impl Policy {
         entry.attempts.insert(task, attempt);
         let most = run.with_settings(task, |settings| settings.max_recoveries);
         let recoveries = self.count_loss(run, task, why);
-        let ended = effects.now.saturating_sub(run.submitted());
+        let ended = effects.now().saturating_sub(run.submitted());
         run.ledger().record(
             task,
             Attempt {
@@ -295,7 +295,7 @@ impl Policy {
 impl Policy {
     /// Does what is due.
     pub(crate) fn tick(&mut self, effects: &mut Effects) {
-        while let Some((_, alarm)) = self.timers.pop_due(effects.now) {
+        while let Some((_, alarm)) = self.timers.pop_due(effects.now()) {
             self.ring(alarm, effects);
         }
     }
@@ -363,7 +363,7 @@ impl Policy {
     }
 
     fn miss_deadline(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now);
+        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now());
         if run.ended_state(task).is_some() || !self.entry(run).is_some_and(due) {
             return;
         }

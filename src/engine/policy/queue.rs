@@ -146,10 +146,12 @@ impl Policy {
             return;
         };
         let settings = place.segment.job.settings_of(TaskId(tasks.start));
-        let start = place.segment.since + settings.start_after.unwrap_or_default();
-        if start <= effects.now {
+        let start = settings
+            .start_after
+            .map(|after| place.segment.since + after);
+        let Some(start) = start.filter(|&start| effects.now() < start) else {
             return self.push(run, tasks, effects);
-        }
+        };
         // What was cancelled before it became ready has nothing to wait for.
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {
