@@ -15,6 +15,8 @@ mod engine;
 pub mod executor;
 mod graph;
 mod job;
+#[cfg(feature = "journal")]
+pub mod journal;
 mod model;
 mod observe;
 mod pool;

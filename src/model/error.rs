@@ -80,6 +80,8 @@ pub enum ErrorKind {
     DuplicateFunction,
     /// The executor itself failed.
     Executor,
+    /// A run's journal can't be opened, read or written, or doesn't fit the job.
+    Journal,
 }
 
 impl Error {
