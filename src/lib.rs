@@ -57,10 +57,12 @@ pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Tasks, Waiting};
 pub use work::{
     All, AnyFunction, Argument, Array, Asynchronous, Body, Context, EachInput, EachInputs, Element,
-    Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,
-    asynchronous, fallible,
+    Fallible, Fingerprint, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector,
+    TaskRef, all, asynchronous, fallible,
 };
 
+#[cfg(feature = "codec")]
+pub use work::CodecError;
 #[cfg(feature = "command")]
 pub use work::{Commanded, command};
 

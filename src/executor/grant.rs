@@ -1,12 +1,12 @@
 //! What a node is given to do, and the attempts that are begun from it.
 
-#[cfg(all(feature = "command", target_os = "linux"))]
+#[cfg(any(feature = "codec", all(feature = "command", target_os = "linux")))]
 use crate::engine::Run;
 use crate::engine::{Charge, Item, LeaseKey, Outcome, Part, Place, Taken, TakenWork};
 use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
-use crate::work::{Call, Host, Instance, Later, Launcher, Step};
+use crate::work::{Call, Host, Instance, Later, Launcher, Step, Unit};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -236,7 +236,7 @@ impl Lease {
         self.task.is_element().then_some(index)
     }
 
-    #[cfg(all(feature = "command", target_os = "linux"))]
+    #[cfg(any(feature = "codec", all(feature = "command", target_os = "linux")))]
     pub(super) fn engine_run(&self) -> &Arc<Run> {
         self.charge.run()
     }
@@ -272,7 +272,9 @@ impl Lease {
         let span = self.charge.run().attempt_span(self.task, self.attempt);
         let step = {
             let _inside = span.enter();
-            catch_unwind(AssertUnwindSafe(|| self.call(launcher)))
+            catch_unwind(AssertUnwindSafe(|| {
+                self.call(launcher, |unit, call| unit.call(call))
+            }))
         };
         match step {
             Ok(Step::Later(later)) => Started::Later(span.around(later)),
@@ -283,7 +285,12 @@ impl Lease {
         }
     }
 
-    fn call(&self, launcher: Option<&dyn Launcher>) -> Step {
+    /// Calls the task's unit, in one way or another, for this attempt.
+    pub(super) fn call(
+        &self,
+        launcher: Option<&dyn Launcher>,
+        how: impl FnOnce(&dyn Unit, &Call<'_>) -> Step,
+    ) -> Step {
         let run = self.charge.run();
         let Some((node, index)) = run.job().locate(self.task) else {
             return Step::Stale;
@@ -302,7 +309,7 @@ impl Lease {
             cursor: &AtomicU32::new(index),
             end: &end,
         };
-        run.job().units[node as usize].call(&call)
+        how(&*run.job().units[node as usize], &call)
     }
 
     fn report(&mut self, outcome: Outcome) {

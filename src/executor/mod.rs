@@ -41,6 +41,9 @@
 mod commands;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(feature = "codec")]
+#[allow(dead_code, reason = "for the executors of other features")]
+mod elsewhere;
 mod feed;
 mod grant;
 #[cfg(feature = "thread")]

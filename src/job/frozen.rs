@@ -9,6 +9,8 @@ use crate::model::{
     ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId, TaskOrder, TaskSettings,
 };
 use crate::sync::lock;
+#[cfg(feature = "codec")]
+use crate::work::AnyFunction;
 use crate::work::{Kind, Layout, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -218,6 +220,13 @@ impl Frozen {
         }
         let part = &self.arrays[self.array_of_element(task.number())?];
         Some((part.node, task.0 - (ELEMENT | part.first)))
+    }
+
+    /// The function that is a task's body, if it is one.
+    #[cfg(feature = "codec")]
+    pub(crate) fn function_of(&self, task: TaskId) -> Option<&'static dyn AnyFunction> {
+        let (node, _) = self.locate(task)?;
+        self.units[node as usize].kind().function
     }
 
     /// Something that the task itself waits for, and that `is_sought`.

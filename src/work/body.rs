@@ -39,6 +39,13 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
     fn function(&self) -> Option<&'static dyn AnyFunction> {
         None
     }
+
+    /// How what it reads and returns travels, if it can.
+    #[cfg(feature = "codec")]
+    #[doc(hidden)]
+    fn wire(&self) -> Option<&dyn super::travel::Wire<A, Self::Output>> {
+        None
+    }
 }
 
 /// What starting a body gave.
@@ -205,11 +212,16 @@ impl<A: Argument + ?Sized, B: Send + Sync + 'static> Body<(Ref<A>,), Named>
     type Output = B;
 
     #[inline]
-    fn start(&self, _: &Call<'_>, (argument,): (&A,)) -> Flow<B> {
-        self.run(argument).into()
+    fn start(&self, call: &Call<'_>, (argument,): (&A,)) -> Flow<B> {
+        self.run(|| call.context(), argument).into()
     }
 
     fn function(&self) -> Option<&'static dyn AnyFunction> {
+        Some(*self)
+    }
+
+    #[cfg(feature = "codec")]
+    fn wire(&self) -> Option<&dyn super::travel::Wire<(Ref<A>,), B>> {
         Some(*self)
     }
 }

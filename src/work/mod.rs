@@ -4,6 +4,8 @@
 
 mod body;
 mod call;
+#[cfg(feature = "codec")]
+mod codec;
 #[cfg(feature = "command")]
 mod command;
 mod context;
@@ -12,19 +14,33 @@ mod handles;
 mod inputs;
 mod output;
 mod panics;
+#[cfg(feature = "codec")]
+mod travel;
 mod unit;
 mod values;
 
+/// Nothing leaves the process.
+#[cfg(not(feature = "codec"))]
+mod travel {
+    pub(crate) trait Travels {}
+    impl<T> Travels for T {}
+}
+
 pub use body::{Asynchronous, Body, Fallible, asynchronous, fallible};
+#[cfg(feature = "codec")]
+pub use codec::CodecError;
 #[cfg(feature = "command")]
 pub use command::{Commanded, command};
 pub use context::Context;
-pub use function::{AnyFunction, Argument, Function, Registry};
+pub use function::{AnyFunction, Argument, Fingerprint, Function, Registry};
 pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 
 pub(crate) use call::{Call, Host, Instance, LanePass, Launcher};
+#[cfg(feature = "codec")]
+#[allow(unused_imports, reason = "not every feature that needs one needs both")]
+pub(crate) use codec::{decode, encode};
 #[cfg(feature = "command")]
 pub(crate) use command::{Launched, Live, LiveStreams};
 pub(crate) use context::Locals;

@@ -4,12 +4,13 @@ use super::body::{Body, BoxFuture, Flow};
 use super::call::{Call, commit};
 use super::function::AnyFunction;
 use super::inputs::{Args, Places, Prepend};
+use super::travel::Travels;
 use super::values::{Slot, Values};
 use crate::model::{BoxError, Panic};
 use std::marker::PhantomData;
 
 /// One node's work. The engine calls it for a single task, or for a span of an array's elements.
-pub(crate) trait Unit: Send + Sync {
+pub(crate) trait Unit: Travels + Send + Sync {
     /// Runs the task, or the elements of the call's span until one does not succeed at once.
     ///
     /// After `Done` for a single task on a lane, the lane is inside the gate.
@@ -65,7 +66,7 @@ pub(crate) struct Kind {
 }
 
 /// Where outputs go, and how many want them.
-struct Output<T> {
+pub(super) struct Output<T> {
     slot: Slot<T>,
     wanted: u32,
 }
@@ -80,21 +81,37 @@ impl<T: Send + Sync + 'static> Output<T> {
     }
 }
 
+#[cfg(feature = "codec")]
+impl<T: Send + Sync + 'static> Output<T> {
+    /// An output that is there, and that the caller holds: as a dependent, or with a pin.
+    pub(super) fn get<'v>(&self, values: &'v Values, index: u32) -> &'v T {
+        // SAFETY: what this may be asked for.
+        unsafe { values.get(self.slot, index as usize) }
+    }
+
+    /// The output of a task that has not begun, and that nobody else begins meanwhile.
+    pub(super) fn restore(&self, values: &Values, index: u32, len: u32, value: T) {
+        // SAFETY: what this may be asked for.
+        let replaced = unsafe { self.put(values, index, len, value) };
+        Panic::ignore(|| drop(replaced));
+    }
+}
+
 /// A body and what its call needs, for single tasks. One allocation a task.
-struct Task<B, P, T, A, M> {
-    body: B,
+pub(super) struct Task<B, P, T, A, M> {
+    pub(super) body: B,
     places: P,
-    output: Output<T>,
+    pub(super) output: Output<T>,
     types: PhantomData<fn(A, M)>,
 }
 
 /// As [`Task`], for arrays.
-struct Elements<B, P, T, A, M, S> {
-    body: B,
+pub(super) struct Elements<B, P, T, A, M, S> {
+    pub(super) body: B,
     source: S,
     places: P,
-    output: Output<T>,
-    len: u32,
+    pub(super) output: Output<T>,
+    pub(super) len: u32,
     types: PhantomData<fn(A, M)>,
 }
 
@@ -185,17 +202,22 @@ where
     })
 }
 
-impl<B, P, M> Unit for Task<B, P, B::Output, P::Args, M>
+impl<B, P, M> Task<B, P, B::Output, P::Args, M>
 where
     B: Body<P::Args, M>,
     P: Places,
-    M: 'static,
 {
+    /// What the body reads. Asked for when everything that the task reads has succeeded.
     #[inline]
-    fn call(&self, call: &Call<'_>) -> Step {
-        // SAFETY: the engine calls a task when everything it reads has succeeded.
-        let args = unsafe { self.places.get(call.values, 0) };
-        match self.body.start(call, args) {
+    pub(super) fn args<'v>(&self, values: &'v Values) -> <P::Args as Args>::Refs<'v> {
+        // SAFETY: what this may be asked for.
+        unsafe { self.places.get(values, 0) }
+    }
+
+    /// Stores what the body returned, if the attempt still counts.
+    #[inline]
+    pub(super) fn end(&self, call: &Call<'_>, flow: Flow<B::Output>) -> Step {
+        match flow {
             Flow::Now(value) => {
                 // SAFETY: committed: this is the current attempt.
                 let put = |value| unsafe { self.output.put(call.values, 0, 1, value) };
@@ -215,6 +237,18 @@ where
                 1,
             )),
         }
+    }
+}
+
+impl<B, P, M> Unit for Task<B, P, B::Output, P::Args, M>
+where
+    B: Body<P::Args, M>,
+    P: Places,
+    M: 'static,
+{
+    #[inline]
+    fn call(&self, call: &Call<'_>) -> Step {
+        self.end(call, self.body.start(call, self.args(call.values)))
     }
 
     fn release(&self, values: &Values, _: u32) {
@@ -240,7 +274,7 @@ where
 }
 
 /// How an array's elements get their arguments: from places alone, or from an item and places.
-trait Source<P: Places>: Send + Sync {
+pub(super) trait Source<P: Places>: Send + Sync {
     type Args: Args;
 
     /// # Safety
@@ -254,7 +288,7 @@ trait Source<P: Places>: Send + Sync {
 }
 
 /// The source of arrays that have nothing but their indexes.
-struct Indexes;
+pub(super) struct Indexes;
 
 impl<P: Places> Source<P> for () {
     type Args = P::Args;
@@ -272,7 +306,7 @@ impl<P: Places> Source<P> for () {
 }
 
 /// What has an item for each element.
-trait ItemOf: Send + Sync {
+pub(super) trait ItemOf: Send + Sync {
     type Item: 'static;
 
     fn item<'v>(&'v self, index: &'v usize) -> &'v Self::Item;
@@ -307,7 +341,7 @@ impl ItemOf for Indexes {
 }
 
 /// The items of an array. The destructor of one that panics keeps no other from being dropped.
-struct Items<I>(Vec<I>);
+pub(super) struct Items<I>(Vec<I>);
 
 impl<I> Drop for Items<I> {
     fn drop(&mut self) {
@@ -324,6 +358,29 @@ impl<I: Send + Sync + 'static> ItemOf for Items<I> {
     }
 }
 
+impl<B, P, A, M, S> Elements<B, P, B::Output, A, M, S>
+where
+    A: Args,
+    S: Source<P, Args = A>,
+    B: Body<A, M>,
+    P: Places,
+{
+    /// What the body reads for an element. Asked for when everything that the element reads has succeeded.
+    #[inline]
+    pub(super) fn args<'v>(&'v self, values: &'v Values, index: &'v usize) -> A::Refs<'v> {
+        // SAFETY: what this may be asked for.
+        unsafe { self.source.get(&self.places, values, index) }
+    }
+
+    /// Stores an element's output, if the attempt still counts.
+    #[inline]
+    pub(super) fn store(&self, call: &Call<'_>, index: u32, value: B::Output) -> bool {
+        // SAFETY: committed: this is the current attempt.
+        let put = |value| unsafe { self.output.put(call.values, index, self.len, value) };
+        call.commit(value, put)
+    }
+}
+
 impl<B, P, A, M, S> Unit for Elements<B, P, B::Output, A, M, S>
 where
     A: Args,
@@ -335,14 +392,9 @@ where
     fn call(&self, call: &Call<'_>) -> Step {
         while let Some(index) = call.element() {
             let at = index as usize;
-            // SAFETY: the engine calls an element when everything it reads has succeeded.
-            let args = unsafe { self.source.get(&self.places, call.values, &at) };
-            match self.body.start(call, args) {
+            match self.body.start(call, self.args(call.values, &at)) {
                 Flow::Now(value) => {
-                    // SAFETY: committed: this is the current attempt.
-                    let put =
-                        |value| unsafe { self.output.put(call.values, index, self.len, value) };
-                    if !call.commit(value, put) {
+                    if !self.store(call, index, value) {
                         return Step::Stale;
                     }
                     call.advance();
@@ -393,7 +445,7 @@ where
 }
 
 /// A unit that only the policy starts: a lane that finds it ready hands it over.
-pub(crate) struct Queued(Box<dyn Unit>);
+pub(crate) struct Queued(pub(super) Box<dyn Unit>);
 
 impl Queued {
     /// Hides a unit from lanes.

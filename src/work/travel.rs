@@ -1,0 +1,159 @@
+//! Bodies that run elsewhere, or ran earlier: their arguments and outputs as bytes, the types known here alone.
+
+use crate::model::Permanent;
+use crate::work::body::{Body, Flow};
+use crate::work::call::Call;
+use crate::work::codec::CodecError;
+use crate::work::inputs::{Args, Places};
+use crate::work::unit::{Elements, Queued, Source, Step, Task};
+use crate::work::values::Values;
+
+/// How a body's argument and output travel. Public only in name, since `Body` mentions it.
+#[doc(hidden)]
+#[allow(unreachable_pub, reason = "a trait of the public `Body` mentions it")]
+pub trait Wire<A: Args, T> {
+    /// Adds the argument's bytes.
+    fn encode_argument(&self, args: A::Refs<'_>, to: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Adds the output's bytes.
+    fn encode_output(&self, output: &T, to: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    fn decode_output(&self, bytes: &[u8]) -> Result<T, CodecError>;
+}
+
+/// One node's values as bytes. Of a body that is no function, each of these is an error.
+#[allow(dead_code, reason = "not every feature that needs some needs all")]
+pub(crate) trait Travels {
+    /// Adds the bytes of what a task, or element, reads. Asked for when all of that has succeeded.
+    fn encode_argument(
+        &self,
+        values: &Values,
+        index: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError>;
+
+    /// Adds the bytes of an output that is there, and held.
+    fn encode_output(
+        &self,
+        values: &Values,
+        index: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError>;
+
+    /// Ends a call whose body ran elsewhere, as if it had returned these bytes here. No retry could help bytes that are
+    /// no output.
+    fn accept(&self, call: &Call<'_>, bytes: &[u8]) -> Step;
+
+    /// Puts the output of an earlier run in place, for a task that has not begun in this one.
+    fn restore(&self, values: &Values, index: u32, bytes: &[u8]) -> Result<(), CodecError>;
+}
+
+impl<B, P, M> Travels for Task<B, P, B::Output, P::Args, M>
+where
+    B: Body<P::Args, M>,
+    P: Places,
+    M: 'static,
+{
+    fn encode_argument(&self, values: &Values, _: u32, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        wire(&self.body)?.encode_argument(self.args(values), to)
+    }
+
+    fn encode_output(&self, values: &Values, _: u32, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        wire(&self.body)?.encode_output(self.output.get(values, 0), to)
+    }
+
+    fn accept(&self, call: &Call<'_>, bytes: &[u8]) -> Step {
+        self.end(call, returned(&self.body, bytes))
+    }
+
+    fn restore(&self, values: &Values, _: u32, bytes: &[u8]) -> Result<(), CodecError> {
+        let output = wire(&self.body)?.decode_output(bytes)?;
+        self.output.restore(values, 0, 1, output);
+        Ok(())
+    }
+}
+
+impl<B, P, A, M, S> Travels for Elements<B, P, B::Output, A, M, S>
+where
+    A: Args,
+    S: Source<P, Args = A>,
+    B: Body<A, M>,
+    P: Places,
+    M: 'static,
+{
+    fn encode_argument(
+        &self,
+        values: &Values,
+        index: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        let index = index as usize;
+        wire(&self.body)?.encode_argument(self.args(values, &index), to)
+    }
+
+    fn encode_output(
+        &self,
+        values: &Values,
+        index: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        wire(&self.body)?.encode_output(self.output.get(values, index), to)
+    }
+
+    fn accept(&self, call: &Call<'_>, bytes: &[u8]) -> Step {
+        match returned(&self.body, bytes) {
+            Flow::Now(value) => match self.store(call, call.index(), value) {
+                true => Step::Done { release: false },
+                false => Step::Stale,
+            },
+            Flow::Failed(error) => Step::Failed(error),
+            Flow::Later(_) => Step::Stale,
+        }
+    }
+
+    fn restore(&self, values: &Values, index: u32, bytes: &[u8]) -> Result<(), CodecError> {
+        let output = wire(&self.body)?.decode_output(bytes)?;
+        self.output.restore(values, index, self.len, output);
+        Ok(())
+    }
+}
+
+impl Travels for Queued {
+    fn encode_argument(
+        &self,
+        values: &Values,
+        index: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        self.0.encode_argument(values, index, to)
+    }
+
+    fn encode_output(
+        &self,
+        values: &Values,
+        index: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        self.0.encode_output(values, index, to)
+    }
+
+    fn accept(&self, call: &Call<'_>, bytes: &[u8]) -> Step {
+        self.0.accept(call, bytes)
+    }
+
+    fn restore(&self, values: &Values, index: u32, bytes: &[u8]) -> Result<(), CodecError> {
+        self.0.restore(values, index, bytes)
+    }
+}
+
+fn wire<A: Args, B: Body<A, M>, M>(body: &B) -> Result<&dyn Wire<A, B::Output>, CodecError> {
+    body.wire().ok_or_else(CodecError::no_function::<B::Output>)
+}
+
+/// What a body that ran elsewhere gave.
+fn returned<A: Args, B: Body<A, M>, M>(body: &B, bytes: &[u8]) -> Flow<B::Output> {
+    match wire(body).and_then(|wire| wire.decode_output(bytes)) {
+        Ok(output) => Flow::Now(output),
+        Err(error) => Flow::Failed(Permanent::new(error).into()),
+    }
+}
