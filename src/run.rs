@@ -27,6 +27,9 @@ const TAIL: u64 = 64 << 10;
 pub struct Run {
     run: Arc<engine::Run>,
     cancel_on_drop: bool,
+    /// What its journal had.
+    #[cfg(feature = "journal")]
+    pub(crate) reused: Option<crate::journal::Reuse>,
 }
 
 impl Run {
@@ -34,6 +37,8 @@ impl Run {
         Run {
             run,
             cancel_on_drop: false,
+            #[cfg(feature = "journal")]
+            reused: None,
         }
     }
 
@@ -87,6 +92,7 @@ impl Run {
         self.run
             .engine()
             .with(|policy, effects| policy.cancel_run(&self.run, cause, effects));
+        self.settle_in_journal();
     }
 
     /// Cancels one task, or all of an array, by [id](crate::Handle::id); its dependents are skipped. Returns how many
@@ -97,10 +103,12 @@ impl Run {
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
     pub fn cancel_task(&self, task: impl Into<Selector>) -> Result<u64> {
         let task = self.known(task)?;
-        Ok(self
+        let cancelled = self
             .run
             .engine()
-            .with(|policy, effects| policy.cancel_tasks(&self.run, &[task], effects)))
+            .with(|policy, effects| policy.cancel_tasks(&self.run, &[task], effects));
+        self.settle_in_journal();
+        Ok(cancelled)
     }
 
     /// Cancels a task and everything that depends on it, directly or not. Returns how many tasks that cancelled.
@@ -109,10 +117,12 @@ impl Run {
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
     pub fn cancel_subtree(&self, task: impl Into<Selector>) -> Result<u64> {
         let tasks = engine::Policy::subtree(&self.run, self.known(task)?);
-        Ok(self
+        let cancelled = self
             .run
             .engine()
-            .with(|policy, effects| policy.cancel_tasks(&self.run, &tasks, effects)))
+            .with(|policy, effects| policy.cancel_tasks(&self.run, &tasks, effects));
+        self.settle_in_journal();
+        Ok(cancelled)
     }
 
     /// Ends the run before its time, for a reason that is told by its error, and by those of the tasks that had not ended:
@@ -135,6 +145,7 @@ impl Run {
         self.run
             .engine()
             .with(|policy, effects| policy.terminate(&self.run, &reason, effects));
+        self.settle_in_journal();
     }
 
     /// Starts nothing more of the run until it is [enabled](Run::enable); what becomes of its running tasks says `tasks`.
@@ -308,6 +319,11 @@ impl Run {
         self
     }
 
+    #[cfg(feature = "journal")]
+    pub(crate) fn engine_run(&self) -> &Arc<engine::Run> {
+        &self.run
+    }
+
     #[cfg(feature = "progress")]
     pub(crate) fn inner(&self) -> &Arc<engine::Run> {
         &self.run
@@ -326,7 +342,14 @@ impl Drop for Run {
         if self.cancel_on_drop {
             self.cancel();
         }
+        self.leave_journal();
     }
+}
+
+#[cfg(not(feature = "journal"))]
+impl Run {
+    fn settle_in_journal(&self) {}
+    fn leave_journal(&self) {}
 }
 
 impl fmt::Debug for Run {
@@ -362,6 +385,7 @@ impl Ended {
     fn result(&self) -> Option<Result<Counts>> {
         let run = &self.run;
         match run.has_ended() {
+            true if !run.may_tell_end() => untold(run, run.error()),
             true => Some(run.error().map_or_else(|| Ok(run.counts()), Err)),
             false => run.is_at_rest().then(|| Err(run.disabled_error())),
         }
@@ -416,6 +440,7 @@ impl<T: ?Sized + Stored> Waiting<T> {
 
     fn result(&self, task: TaskId) -> Option<Result<Output<T>>> {
         match self.run.ended_state(task) {
+            Some(_) if !self.run.may_tell(task) => untold(&self.run, None),
             Some(_) => Some(self.output(task)),
             None => self
                 .run
@@ -466,13 +491,45 @@ impl<T: ?Sized + Stored> Future for Waiting<T> {
 /// Listens for the end of a run, unless it has ended or is at rest.
 fn listen_for_end(run: &engine::Run) -> Option<EventListener> {
     let listener = run.end_event().listen();
-    (!run.has_ended() && !run.is_at_rest()).then_some(listener)
+    match run.has_ended() {
+        true => listen_for_telling(run, |run| run.may_tell_end()),
+        false => (!run.is_at_rest()).then_some(listener),
+    }
+}
+
+/// What has ended, and is not written down, is told to nobody: it will be, or it never is.
+fn untold<T>(run: &engine::Run, error: Option<Error>) -> Option<Result<T>> {
+    run.unwritten_for_good().map(|why| Err(error.unwrap_or(why)))
+}
+
+/// Listens for something to be written down, unless it is, or never will be.
+#[cfg(feature = "journal")]
+fn listen_for_telling(
+    run: &engine::Run,
+    may_tell: impl Fn(&engine::Run) -> bool,
+) -> Option<EventListener> {
+    let durable = run.durable()?;
+    let listener = durable.listen();
+    (!may_tell(run) && run.unwritten_for_good().is_none()).then_some(listener)
+}
+
+#[cfg(not(feature = "journal"))]
+fn listen_for_telling(
+    _: &engine::Run,
+    _: impl Fn(&engine::Run) -> bool,
+) -> Option<EventListener> {
+    None
 }
 
 /// Listens for the end of a task, unless it has ended or its run is at rest.
 fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
-    run.engine()
-        .with(|policy, effects| policy.watch(run, task, effects))
+    let ends = run
+        .engine()
+        .with(|policy, effects| policy.watch(run, task, effects));
+    ends.or_else(|| {
+        run.ended_state(task)?;
+        listen_for_telling(run, |run| run.may_tell(task))
+    })
 }
 
 /// How often a waiter looks before it sleeps: a short run is over sooner than a thread wakes.

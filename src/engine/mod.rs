@@ -10,6 +10,8 @@ mod census;
 mod chronicle;
 mod clock;
 mod current;
+#[cfg(feature = "journal")]
+mod durable;
 mod effects;
 mod flow;
 #[cfg(feature = "testing")]
@@ -18,10 +20,14 @@ mod list;
 mod listen;
 mod policy;
 mod run;
+#[cfg(feature = "journal")]
+mod survey;
 mod trace;
 
 pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
+#[cfg(feature = "journal")]
+pub(crate) use durable::Durable;
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
@@ -30,7 +36,11 @@ pub(crate) use list::Sought;
 pub(crate) use policy::Again;
 pub use policy::Outcome;
 pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork};
+#[cfg(feature = "journal")]
+pub(crate) use policy::{KnownTask, Past, PastEnd, Report};
 pub(crate) use run::Run;
+#[cfg(feature = "journal")]
+pub(crate) use survey::{Found, Survey, Written, each_after};
 
 use crate::job::FrozenJob;
 use crate::model::{Capacity, Error, ErrorKind, Result};
@@ -109,6 +119,24 @@ impl Engine {
         #[cfg(feature = "testing")]
         self.show(&run);
         Ok(run)
+    }
+
+    /// Makes a run that is written down, and does not begin it.
+    #[cfg(feature = "journal")]
+    pub(crate) fn prepare(
+        self: &Arc<Self>,
+        job: &FrozenJob,
+        durable: Arc<Durable>,
+        carried: Time,
+    ) -> Arc<Run> {
+        let run = Run::new(job.inner().clone(), self.clone(), self.next_seq());
+        Arc::new(run.written_down(durable, carried))
+    }
+
+    /// Begins a run that was [prepared](Self::prepare), where an earlier life of it left off.
+    #[cfg(feature = "journal")]
+    pub(crate) fn go_on(&self, run: &Arc<Run>, offered: &[Capacity], past: Past) -> Result<()> {
+        self.with(|policy, effects| policy.go_on(run, offered, past, effects))
     }
 
     fn next_seq(&self) -> u64 {

@@ -25,6 +25,8 @@ pub(crate) struct Run {
     engine: Arc<Engine>,
     rank: RunRank,
     submitted: Time,
+    /// How long before that it was submitted at first, if it goes on with a journal.
+    carried: Time,
     ledger: Mutex<Ledger>,
     locals: Locals,
     #[cfg(feature = "command")]
@@ -40,6 +42,8 @@ pub(crate) struct Run {
     observed: AtomicBool,
     ended_at: Mutex<Option<Time>>,
     span: RunSpan,
+    #[cfg(feature = "journal")]
+    durable: Option<Arc<super::Durable>>,
 }
 
 impl Run {
@@ -48,6 +52,7 @@ impl Run {
         Run {
             rank: RunRank::new(job.priority, seq),
             submitted: engine.now(),
+            carried: Time::ZERO,
             flow: Flow::new(job),
             engine,
             ledger: Mutex::default(),
@@ -62,7 +67,108 @@ impl Run {
             observed: AtomicBool::new(false),
             ended_at: Mutex::default(),
             span,
+            #[cfg(feature = "journal")]
+            durable: None,
         }
+    }
+
+    /// A run whose ends are written down, and that began so long ago.
+    #[cfg(feature = "journal")]
+    pub(super) fn written_down(mut self, durable: Arc<super::Durable>, carried: Time) -> Self {
+        self.durable = Some(durable);
+        self.carried = carried;
+        self.flow.values.hold();
+        self.ledger().keep_changes();
+        self
+    }
+
+    /// Tasks that have not ended any more, since this was asked last.
+    #[cfg(feature = "journal")]
+    pub(crate) fn take_again(&self) -> Vec<TaskId> {
+        self.ledger().take_again()
+    }
+
+    /// What has changed since the last report, beside what tasks have ended.
+    #[cfg(feature = "journal")]
+    pub(crate) fn report(&self) -> super::Report {
+        let now = self.engine.now();
+        self.ask(|policy, _| policy.changes(self, now))
+    }
+
+    /// Ends the run, for a reason that is none of its own.
+    #[cfg(feature = "journal")]
+    pub(crate) fn stop(&self, cause: Error) {
+        self.ask(|policy, effects| policy.cancel_run(self, cause, effects));
+    }
+
+    /// Whether the end of a task may be told: it is written down, or need not be. An array fails with the first of its
+    /// elements, before the others have ended.
+    #[cfg(feature = "journal")]
+    pub(crate) fn may_tell(&self, task: TaskId) -> bool {
+        let Some(durable) = &self.durable else {
+            return true;
+        };
+        if durable.has(task) {
+            return true;
+        }
+        let array = self.job().array_of_node(task.0).filter(|_| !task.is_element());
+        let failed: Vec<_> = match array.map(|array| &self.flow.job.arrays[array]) {
+            None => return false,
+            // It has no elements to be written down.
+            Some(part) if part.len == 0 => return true,
+            Some(part) => {
+                let (ids, ledger) = (part.ids(0..part.len), self.ledger());
+                let failed = ledger.failed_tasks();
+                failed.filter(|task| ids.contains(&task.0)).collect()
+            }
+        };
+        failed.into_iter().any(|task| durable.has(task))
+    }
+
+    /// Whether the end of the run may be told: the program's end is no end of the run, and isn't written down.
+    #[cfg(feature = "journal")]
+    pub(crate) fn may_tell_end(&self) -> bool {
+        let written = |durable: &Arc<super::Durable>| durable.has_end() || durable.is_closed();
+        let is_programs = || {
+            let kind = self.ledger().ended_by.as_ref().map(Error::kind);
+            kind.is_some_and(ErrorKind::ends_no_durable_run)
+        };
+        self.durable.as_ref().is_none_or(written) || is_programs()
+    }
+
+    /// Why nothing more is written down, and so told.
+    #[cfg(feature = "journal")]
+    pub(crate) fn unwritten_for_good(&self) -> Option<Error> {
+        let durable = self.durable.as_ref()?;
+        let closed = || durable.is_closed().then(|| self.closed_journal());
+        durable.failure().cloned().or_else(closed)
+    }
+
+    #[cfg(feature = "journal")]
+    fn closed_journal(&self) -> Error {
+        let message = "its journal is closed, and this is not in it";
+        Error::new(ErrorKind::Journal, message).in_job(self.name())
+    }
+
+    #[cfg(not(feature = "journal"))]
+    pub(crate) fn may_tell(&self, _: TaskId) -> bool {
+        true
+    }
+
+    #[cfg(not(feature = "journal"))]
+    pub(crate) fn may_tell_end(&self) -> bool {
+        true
+    }
+
+    #[cfg(not(feature = "journal"))]
+    pub(crate) fn unwritten_for_good(&self) -> Option<Error> {
+        None
+    }
+
+    /// What of it has been written down, if it has a journal.
+    #[cfg(feature = "journal")]
+    pub(crate) fn durable(&self) -> Option<&Arc<super::Durable>> {
+        self.durable.as_ref()
     }
 
     /// Whether somebody listens. Changes under the engine's lock alone, with no lane at work in the gate.
@@ -114,6 +220,16 @@ impl Run {
     /// When it was submitted.
     pub(super) fn submitted(&self) -> Time {
         self.submitted
+    }
+
+    /// How long before a time it was submitted, or was at first.
+    pub(super) fn since_submission(&self, time: Time) -> Time {
+        time.saturating_sub(self.submitted) + self.carried
+    }
+
+    /// So long after it was submitted, or was at first.
+    pub(super) fn after_submission(&self, time: Time) -> Time {
+        self.submitted + time.saturating_sub(self.carried)
     }
 
     /// How often a task was run again.
@@ -249,6 +365,8 @@ impl Run {
         self.locals.clear();
         self.span.end();
         self.end.notify(usize::MAX);
+        #[cfg(feature = "journal")]
+        self.durable.iter().for_each(|durable| durable.call());
     }
 
     /// Notified when the run ends, or nothing of it runs since it is disabled.
@@ -491,6 +609,8 @@ impl Run {
 impl Drop for Run {
     /// Drops the outputs that are left, and the errors. It may be a worker that does it.
     fn drop(&mut self) {
+        #[cfg(feature = "journal")]
+        self.durable.iter().for_each(|durable| durable.call());
         let mut ledger = std::mem::take(&mut *self.ledger());
         let (failures, attempts) = ledger.take_all();
         Panic::ignore_dropping(attempts);

@@ -84,6 +84,18 @@ pub enum ErrorKind {
     Journal,
 }
 
+#[cfg(feature = "journal")]
+impl ErrorKind {
+    /// Whether a run that was ended for this goes on when its journal is opened: it was the program that ended, not the
+    /// run.
+    pub(crate) fn ends_no_durable_run(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::PoolClosed | ErrorKind::Executor | ErrorKind::Journal
+        )
+    }
+}
+
 impl Error {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> ErrorKind {
@@ -117,6 +129,12 @@ impl Error {
     /// Everything that is wrong with the job, for [`ErrorKind::InvalidJob`].
     pub fn defects(&self) -> &[Defect] {
         &self.0.defects
+    }
+
+    /// What happened, and nothing else.
+    #[cfg(feature = "journal")]
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
     }
 
     /// What happened, without job and task: what is told of an attempt whose task is known.

@@ -11,6 +11,8 @@ mod command;
 mod context;
 mod function;
 mod handles;
+#[cfg(feature = "journal")]
+mod identity;
 mod inputs;
 mod output;
 mod panics;
@@ -44,6 +46,8 @@ pub(crate) use codec::{decode, encode};
 #[cfg(feature = "command")]
 pub(crate) use command::{Launched, Live, LiveStreams};
 pub(crate) use context::Locals;
+#[cfg(feature = "journal")]
+pub(crate) use identity::{CommandParts, Identity, Item as ItemBytes};
 pub(crate) use inputs::{Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
 pub(crate) use unit::{

@@ -118,6 +118,8 @@ impl Layout {
 pub struct Values {
     base: NonNull<u8>,
     memory: Option<Memory>,
+    /// How many want each output beside its dependents: whoever writes it down.
+    holders: u32,
 }
 
 // SAFETY: bodies' outputs are `Send + Sync` (a bound of `Body::Output`), and the module's promise orders every
@@ -137,7 +139,17 @@ impl Values {
                 .unwrap_or_else(|| handle_alloc_error(memory)),
             None => NonNull::<u128>::dangling().cast(),
         };
-        Values { base, memory }
+        Values {
+            base,
+            memory,
+            holders: 0,
+        }
+    }
+
+    /// Each output is also held for one who writes it down, and lets it go then.
+    #[cfg(feature = "journal")]
+    pub(crate) fn hold(&mut self) {
+        self.holders = 1;
     }
 
     fn value<T>(&self, slot: Slot<T>, index: usize) -> *mut T {
@@ -186,7 +198,7 @@ impl Values {
         let left = left.then(|| unsafe { place.read() });
         // SAFETY: within the storage, and free.
         unsafe { place.write(value) }
-        counter.store(wanted, Ordering::Release);
+        counter.store(wanted + self.holders, Ordering::Release);
         left
     }
 

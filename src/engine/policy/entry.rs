@@ -114,8 +114,10 @@ pub(super) struct Entry {
     pub(super) had_strays: bool,
     /// From when the deadline of a reactivated task counts.
     pub(super) deadlines_from: FxHashMap<TaskId, Time>,
-    /// When the first attempt began, of tasks for which that matters.
-    pub(super) first_starts: FxHashMap<TaskId, Time>,
+    /// Until when attempts may begin, of tasks whose attempts together have a limit.
+    pub(super) attempts_until: FxHashMap<TaskId, Time>,
+    /// Tasks of an earlier life of the run that may not start before.
+    pub(super) not_before: FxHashMap<TaskId, Time>,
     /// Timers of the run itself, and of deadlines.
     pub(super) timers: Vec<TimerKey>,
     pub(super) watchers: BTreeMap<TaskId, Arc<Event>>,
@@ -144,7 +146,8 @@ impl Entry {
             had_strays: false,
             ready_again: FxHashMap::default(),
             deadlines_from: FxHashMap::default(),
-            first_starts: FxHashMap::default(),
+            attempts_until: FxHashMap::default(),
+            not_before: FxHashMap::default(),
             timers: Vec::new(),
             watchers: BTreeMap::new(),
         }
@@ -269,8 +272,10 @@ impl Entry {
     pub(super) fn is_deadline_over(&self, task: TaskId, now: Time) -> bool {
         let deadline = self.run.job().settings_of(task).deadline;
         let from = self.deadlines_from.get(&task);
-        deadline
-            .is_some_and(|deadline| from.copied().unwrap_or(self.run.submitted()) + deadline <= now)
+        deadline.is_some_and(|deadline| {
+            let at = from.map(|from| *from + deadline);
+            at.unwrap_or_else(|| self.run.after_submission(deadline)) <= now
+        })
     }
 
     /// Every timer that was set for the run.

@@ -1,7 +1,7 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
 use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
-use super::{Effects, Item, Policy, Run, RunRank};
+use super::{Effects, Item, Policy, Run, RunRank, Time};
 use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::engine::flow::ranges;
 use crate::job::QueuedNodes;
@@ -136,7 +136,10 @@ impl Policy {
 
     fn queue_new(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
         let settings = run.job().settings_of(TaskId(tasks.start));
-        let start = run.submitted() + settings.start_after.unwrap_or_default();
+        let start = run.after_submission(settings.start_after.unwrap_or_default());
+        if self.waits_from_before(run, tasks.clone()) {
+            return tasks.for_each(|task| self.queue_late(run, TaskId(task), start, effects));
+        }
         if start <= effects.now {
             return self.push(run, tasks, effects);
         }
@@ -144,6 +147,22 @@ impl Policy {
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {
             effects.note(run, || Fact::Postponed { task, until: start });
+            self.ready_at(run, task, start, effects);
+        }
+    }
+
+    /// Whether some of these may not start yet for what happened in an earlier life of the run.
+    fn waits_from_before(&mut self, run: &Run, mut tasks: Range<u32>) -> bool {
+        let not_before = self.entry(run).map(|entry| &entry.not_before);
+        not_before.is_some_and(|times| {
+            !times.is_empty() && tasks.any(|task| times.contains_key(&TaskId(task)))
+        })
+    }
+
+    fn queue_late(&mut self, run: &Run, task: TaskId, start: Time, effects: &mut Effects) {
+        let before = self.entry(run).and_then(|entry| entry.not_before.remove(&task));
+        let start = before.map_or(start, |before| before.max(start));
+        if run.ended_state(task).is_none() {
             self.ready_at(run, task, start, effects);
         }
     }

@@ -68,7 +68,8 @@ impl Policy {
         run.mark_going_on();
         self.runs.insert(run.rank(), entry);
         self.quiesce(run, effects);
-        self.set_run_timer(run, effects.now, effects);
+        let now = effects.now;
+        self.set_run_timer(run, |limit| now + limit, effects);
         // What was ready when it ended was thrown away, and arrays that wait to be opened with it.
         for array in 0..run.job().arrays.len() {
             self.reopen(run, array, effects);
@@ -76,7 +77,7 @@ impl Policy {
     }
 
     /// Opens an array that has become ready, and whose turn to be opened may be lost.
-    fn reopen(&mut self, run: &Run, array: usize, effects: &mut Effects) {
+    pub(super) fn reopen(&mut self, run: &Run, array: usize, effects: &mut Effects) {
         let part = &run.job().arrays[array];
         let waits = part.is_opened(run.job().csr.in_degrees[part.node as usize]);
         if !waits || !is_ready(run, part.node, None) {
@@ -104,7 +105,7 @@ impl Policy {
             effects.forgotten.extend(ledger.forget_failure(task));
             ledger.start_over(task);
             entry.suspects.remove(&task);
-            entry.first_starts.remove(&task);
+            entry.attempts_until.remove(&task);
             entry.ready_again.remove(&task);
         }
         let [failed, skipped, cancelled] = revival.counts;

@@ -176,8 +176,9 @@ impl Policy {
         let limit = settings.time_limit.filter(|_| !run.job().is_command(task));
         let timer = limit.map(|limit| self.timers.set(effects.now + limit, alarm));
         effects.retime |= timer.is_some();
-        if settings.total_time_limit.is_some() {
-            entry.first_starts.entry(task).or_insert(effects.now);
+        if let Some(limit) = settings.total_time_limit {
+            let until = effects.now + limit;
+            entry.attempts_until.entry(task).or_insert(until);
         }
         let attempt = entry.lease(task, effects.now, timer);
         let watch = self.watch_progress(run, task, attempt, effects.now, effects);
