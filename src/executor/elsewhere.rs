@@ -121,7 +121,8 @@ mod tests {
         let again = job.each("again", &doubles, &DOUBLE);
         let sum = job.reduce("sum", &again, &SUM);
         let nth = job.task("label", &sum, &NTH);
-        let run = Pool::new(Elsewhere).submit(job).expect("accepted");
+        let pool = Pool::new(Elsewhere);
+        let run = pool.submit(job).expect("accepted");
         assert_eq!(*run.output(&nth).wait().expect("succeeds"), "180 of label");
     }
 
@@ -129,7 +130,8 @@ mod tests {
     fn an_output_that_can_not_be_read_back_fails_its_task_with_a_typed_error() {
         let mut job = Job::new("untagged");
         let untagged = job.map("untagged", [7u64], &UNTAGGED);
-        let run = Pool::new(Elsewhere).submit(job).expect("accepted");
+        let pool = Pool::new(Elsewhere);
+        let run = pool.submit(job).expect("accepted");
         let error = run.output(untagged.at(0)).wait().expect_err("no output");
         assert_eq!(error.kind(), ErrorKind::TaskFailed);
         assert!(error.cause::<CodecError>().is_some(), "{error}");

@@ -42,7 +42,7 @@ pub use output::{Output, OutputOf};
 pub(crate) use call::{Call, Host, Instance, LanePass, Launcher};
 #[cfg(feature = "codec")]
 #[allow(unused_imports, reason = "not every feature that needs one needs both")]
-pub(crate) use codec::{decode, encode};
+pub(crate) use codec::{decode, encode, take};
 #[cfg(feature = "command")]
 pub(crate) use command::{Launched, Live, LiveStreams};
 pub(crate) use context::Locals;
