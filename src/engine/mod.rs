@@ -40,7 +40,7 @@ pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, T
 pub(crate) use policy::{KnownTask, Past, PastEnd, Report};
 pub(crate) use run::Run;
 #[cfg(feature = "journal")]
-pub(crate) use survey::{Found, Survey, Written, each_after};
+pub(crate) use survey::{Found, Survey, Written};
 
 use crate::job::FrozenJob;
 use crate::model::{Capacity, Error, ErrorKind, Result};

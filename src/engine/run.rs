@@ -217,11 +217,6 @@ impl Run {
         self.rank.seq()
     }
 
-    /// When it was submitted.
-    pub(super) fn submitted(&self) -> Time {
-        self.submitted
-    }
-
     /// How long before a time it was submitted, or was at first.
     pub(super) fn since_submission(&self, time: Time) -> Time {
         time.saturating_sub(self.submitted) + self.carried

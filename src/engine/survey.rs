@@ -222,7 +222,7 @@ fn order(job: &Frozen) -> Option<Box<[u32]>> {
 }
 
 /// The nodes that wait for a node, as a whole or element by element.
-pub(crate) fn each_after(job: &Frozen, node: u32, mut visit: impl FnMut(u32)) {
+fn each_after(job: &Frozen, node: u32, mut visit: impl FnMut(u32)) {
     let successors = job.csr.successors(node).iter();
     successors.for_each(|&entry| visit(node_of(entry)));
     if let Some(array) = job.array_of_node(node) {

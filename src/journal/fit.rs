@@ -22,7 +22,6 @@ pub(super) struct Map {
 
 /// Of an array of the new submission, which elements are which of the old one.
 struct ArrayMap {
-    node: u32,
     first: u32,
     len: u32,
     /// The old array's first element, and its length.
@@ -119,7 +118,6 @@ impl ArrayMap {
         let prefix = new.items.0.len().min(old.items.0.len());
         let alike = new.items.0[..prefix] == old.items.0[..prefix];
         ArrayMap {
-            node: new.node,
             first,
             len: new.len,
             old_first,
