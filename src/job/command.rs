@@ -2,7 +2,7 @@
 
 use super::{Job, Task};
 use crate::model::{Command, CommandOutput, CommandSettings, FileSource, Name, OutputFiles};
-use crate::work::{Array, Slot, Unit, command, task_unit};
+use crate::work::{Array, EachItself, Slot, Unit, task_unit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ impl Job {
         name: impl Into<Name>,
         commands: impl IntoIterator<Item = Command>,
     ) -> Array<CommandOutput> {
-        self.map(name, commands, command(Command::clone))
+        self.map(name, commands, EachItself)
     }
 
     /// How the job's commands run, where these set nothing themselves. Environment variables lie under the commands' own.

@@ -132,7 +132,7 @@ impl<'a> Revival<'a> {
                     self.reuse.rerun(|| self.job.label(task), why);
                     return false;
                 }
-                self.past.succeeded(id);
+                self.past.succeeded(id, index);
             }
             End::Failed => {
                 let known = self.state.tasks.get(&old);
@@ -249,9 +249,10 @@ fn release(unit: &dyn Unit, run: &Run, index: u32) {
 }
 
 impl Past {
-    fn succeeded(&mut self, id: u32) {
+    /// Elements of one array that follow each other are told of together.
+    fn succeeded(&mut self, id: u32, index: u32) {
         match self.ends.last_mut() {
-            Some(PastEnd::Succeeded(ids)) if id & ELEMENT != 0 && ids.end == id => ids.end += 1,
+            Some(PastEnd::Succeeded(ids)) if index > 0 && ids.end == id => ids.end += 1,
             _ => self.ends.push(PastEnd::Succeeded(id..id + 1)),
         }
     }

@@ -188,7 +188,7 @@ impl Maker<'_> {
         if let Some(&body) = function.and_then(|function| self.known.get(&function)) {
             return Ok(body);
         }
-        let identity = unit.identity();
+        let identity = self.with_common(unit.identity());
         let is_named = self.job.labels.contains_key(&node);
         match &identity {
             Identity::Unknown => return Err(self.refused(node, UNKNOWN)),
@@ -199,6 +199,23 @@ impl Maker<'_> {
         self.bodies.push(identity);
         self.known.extend(function.map(|function| (function, body)));
         Ok(body)
+    }
+
+    /// What the job sets for all its commands is part of each.
+    #[cfg(feature = "command")]
+    fn with_common(&self, identity: Identity) -> Identity {
+        match identity {
+            Identity::Command(parts) => {
+                let common = self.job.command_settings.variables();
+                Identity::Command(parts.under(crate::work::environment(common)))
+            }
+            other => other,
+        }
+    }
+
+    #[cfg(not(feature = "command"))]
+    fn with_common(&self, identity: Identity) -> Identity {
+        identity
     }
 
     fn array(&self, node: u32, len: u32) -> Result<ArrayRecord> {

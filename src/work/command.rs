@@ -3,8 +3,16 @@
 use super::Context;
 use super::body::{Body, Flow, Plain, WithContext};
 use super::call::Call;
+#[cfg(feature = "journal")]
+use super::codec::{CodecError, decode, encode};
+#[cfg(feature = "journal")]
+use super::identity::{CommandParts, Identity};
 use super::inputs::Ref;
+#[cfg(feature = "journal")]
+use super::travel::Wire;
 use crate::model::{BoxError, Command, CommandOutput, LiveStream, TaskId};
+#[cfg(feature = "journal")]
+use crate::model::SavedOutput;
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -76,6 +84,73 @@ impl Body<(), AsItStands> for Command {
 
     fn start(&self, call: &Call<'_>, (): ()) -> Flow<CommandOutput> {
         call.launch(self).into()
+    }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        Identity::Command(CommandParts::of(self))
+    }
+
+    #[cfg(feature = "journal")]
+    fn wire(&self) -> Option<&dyn Wire<(), CommandOutput>> {
+        Some(self)
+    }
+}
+
+/// The body of an array each of whose items is a command.
+pub(crate) struct EachItself;
+
+impl Body<(Ref<Command>,), AsItStands> for EachItself {
+    type Output = CommandOutput;
+    const COMMAND: bool = true;
+
+    fn start(&self, call: &Call<'_>, (command,): (&Command,)) -> Flow<CommandOutput> {
+        call.launch(command).into()
+    }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        Identity::Command(CommandParts::default())
+    }
+
+    #[cfg(feature = "journal")]
+    fn wire(&self) -> Option<&dyn Wire<(Ref<Command>,), CommandOutput>> {
+        Some(self)
+    }
+}
+
+#[cfg(feature = "journal")]
+impl Wire<(), CommandOutput> for Command {
+    fn encode_argument(&self, (): (), _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&SavedOutput::of(output), to)
+    }
+
+    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
+        decode(bytes).map(SavedOutput::into_output)
+    }
+}
+
+/// An item is known by its parts.
+#[cfg(feature = "journal")]
+impl Wire<(Ref<Command>,), CommandOutput> for EachItself {
+    fn encode_argument(
+        &self,
+        (command,): (&Command,),
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        encode(&CommandParts::of(command), to)
+    }
+
+    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&SavedOutput::of(output), to)
+    }
+
+    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
+        decode(bytes).map(SavedOutput::into_output)
     }
 }
 

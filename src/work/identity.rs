@@ -53,3 +53,111 @@ impl Identity {
         })
     }
 }
+
+#[cfg(feature = "command")]
+mod of_commands {
+    use super::CommandParts;
+    use crate::model::{Command, Content, FileSource, Stdin};
+    use std::ffi::OsStr;
+    use std::io::Read;
+    use std::path::Path;
+    use xxhash_rust::xxh3::Xxh3;
+
+    impl CommandParts {
+        /// Reads the files that go with it: what is in them counts, and not where they lie.
+        pub(crate) fn of(command: &Command) -> Self {
+            let mut parts = CommandParts {
+                program: command.program.to_string_lossy().into_owned(),
+                ..CommandParts::default()
+            };
+            let mut hash = Hash::default();
+            command.args.iter().for_each(|arg| hash.text(arg));
+            parts.arguments = hash.end();
+            parts.environment = environment(command.settings.variables());
+            for file in &command.files {
+                hash.text(file.name.as_os_str());
+                hash.source(&file.source);
+            }
+            parts.files = hash.end();
+            match &command.stdin {
+                Stdin::Empty => (),
+                Stdin::Bytes(bytes) => hash.bytes(bytes),
+                Stdin::File(path) => hash.file(path),
+            }
+            parts.stdin = hash.end();
+            for output in &command.outputs {
+                hash.text(OsStr::new(&output.pattern));
+                hash.text(output.to.as_deref().unwrap_or(Path::new("")).as_os_str());
+            }
+            parts.outputs = hash.end();
+            parts
+        }
+
+        /// The job sets these for all its commands.
+        pub(crate) fn under(mut self, common: u64) -> Self {
+            self.environment ^= common.rotate_left(1);
+            self
+        }
+    }
+
+    /// Of variables that are set; those that are inherited don't count.
+    pub(crate) fn environment<'a>(
+        variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
+    ) -> u64 {
+        let mut hash = Hash::default();
+        for (name, value) in variables {
+            hash.text(name);
+            hash.text(value);
+        }
+        hash.end()
+    }
+
+    /// Of several things, each with its length. Of none, it is 0.
+    #[derive(Default)]
+    struct Hash(Option<Box<Xxh3>>);
+
+    impl Hash {
+        fn text(&mut self, text: &OsStr) {
+            self.bytes(text.as_encoded_bytes());
+        }
+
+        fn bytes(&mut self, bytes: &[u8]) {
+            let hasher = self.0.get_or_insert_default();
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        }
+
+        fn source(&mut self, source: &FileSource) {
+            match &source.content {
+                Content::Bytes(bytes) => self.bytes(bytes),
+                Content::Path(path) => self.file(path),
+            }
+            self.bytes(&[u8::from(source.executable)]);
+        }
+
+        /// One that can't be read is not the same as any that can.
+        fn file(&mut self, path: &Path) {
+            let hasher = self.0.get_or_insert_default();
+            let mut read = || -> std::io::Result<u64> {
+                let (mut file, mut buffer) = (std::fs::File::open(path)?, [0; 1 << 14]);
+                let mut len = 0;
+                loop {
+                    match file.read(&mut buffer)? {
+                        0 => return Ok(len),
+                        read => hasher.update(&buffer[..read]),
+                    }
+                    len += 1;
+                }
+            };
+            let end = read().map_or(u64::MAX, |_| 0);
+            hasher.update(&end.to_le_bytes());
+        }
+
+        fn end(&mut self) -> u64 {
+            self.0.take().map_or(0, |hasher| hasher.digest())
+        }
+    }
+}
+
+#[cfg(feature = "command")]
+pub(crate) use of_commands::environment;

@@ -44,10 +44,12 @@ pub(crate) use call::{Call, Host, Instance, LanePass, Launcher};
 #[allow(unused_imports, reason = "not every feature that needs one needs both")]
 pub(crate) use codec::{decode, encode, take};
 #[cfg(feature = "command")]
-pub(crate) use command::{Launched, Live, LiveStreams};
+pub(crate) use command::{EachItself, Launched, Live, LiveStreams};
 pub(crate) use context::Locals;
 #[cfg(feature = "journal")]
 pub(crate) use identity::{CommandParts, Identity, Item as ItemBytes};
+#[cfg(all(feature = "command", feature = "journal"))]
+pub(crate) use identity::environment;
 pub(crate) use inputs::{Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
 pub(crate) use unit::{

@@ -82,8 +82,11 @@ fn whenever_it_is_killed_nothing_is_lost_and_nothing_that_was_told_is_done_again
     println!("BATCHYARD_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     while kills > 0 {
-        let folder = tempfile::tempdir().unwrap();
-        kills -= one_job(folder.path(), &mut random, kills);
+        // What is left of a failure is for looking at.
+        let folder = tempfile::tempdir().unwrap().keep();
+        println!("in {}", folder.display());
+        kills = kills.saturating_sub(one_job(&folder, &mut random, kills));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }
 
@@ -135,7 +138,7 @@ fn kill_after(child: &mut Child, patience: Duration) -> bool {
             child.wait().unwrap();
             return true;
         }
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(1));
     }
 }
 

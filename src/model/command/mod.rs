@@ -13,9 +13,13 @@ pub use output::{Captured, CommandOutput, Straggler, Usage};
 pub use settings::{CommandSettings, Retention, Stragglers};
 
 pub(crate) use files::ResourceFile;
+#[cfg(any(target_os = "linux", feature = "journal"))]
+pub(crate) use files::Content;
 #[cfg(target_os = "linux")]
-pub(crate) use files::{Content, leaves};
+pub(crate) use files::leaves;
 pub(crate) use live::LiveStream;
+#[cfg(feature = "journal")]
+pub(crate) use output::SavedOutput;
 #[cfg(target_os = "linux")]
 pub(crate) use output::{Keeper, Kept};
 #[cfg(target_os = "linux")]
