@@ -171,7 +171,8 @@ impl Policy {
             return;
         };
         let is_plain = !run.job().is_queued(node);
-        if known.attempt == 0 || !is_plain || run.ended_state(task).is_some() {
+        let is_whole = !task.is_element() && run.job().is_array(node);
+        if known.attempt == 0 || !is_plain || is_whole || run.ended_state(task).is_some() {
             return;
         }
         let Some(entry) = self.entry(run) else { return };
@@ -198,7 +199,12 @@ impl Policy {
         let mut running: Vec<_> = leased.collect();
         if !run.has_ended() {
             let bodies = run.flow().at_lanes().into_iter().map(|(_, task)| task);
-            let bodies = bodies.filter(|&task| run.job().locate(task).is_some());
+            // A lane that opens an array is in no body.
+            let is_task = |task: &TaskId| match task.is_element() {
+                true => run.job().locate(*task).is_some(),
+                false => run.job().locate(*task).is_some() && !run.job().is_array(task.0),
+            };
+            let bodies = bodies.filter(is_task);
             let begun = bodies.filter(|&task| run.flow().is_for_lanes(task));
             running.extend(begun.map(|task| (task, 1)));
         }
