@@ -19,6 +19,7 @@ mod job;
 pub mod journal;
 mod model;
 mod observe;
+mod open;
 mod pool;
 mod run;
 #[cfg(feature = "scoring")]

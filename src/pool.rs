@@ -3,7 +3,7 @@
 use crate::engine::{Engine, pool_closed};
 use crate::executor::{Executor, Feed, Offer};
 use crate::job::{FrozenJob, IntoFrozen};
-use crate::model::{Capacity, Error, ErrorKind, Panic, Placement, Result};
+use crate::model::{Error, ErrorKind, Panic, Placement, Result};
 use crate::observe::Events;
 use crate::run::Run;
 use crate::sync::lock;
@@ -49,7 +49,8 @@ pub struct Pool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Close {
-    /// What was submitted is run to its end.
+    /// What was submitted is run to its end. An [open](crate::Job::open) job that nobody has sealed takes tasks only from its
+    /// own, and ends with the last of them.
     Drain,
     /// What has not ended is cancelled.
     Cancel,
@@ -91,15 +92,15 @@ impl Pool {
     /// if this executor can't run it, [`PoolClosed`](ErrorKind::PoolClosed). Then nothing was started.
     pub fn submit(&self, job: impl IntoFrozen) -> Result<Run> {
         let job = job.into_frozen()?;
-        let nodes = self.nodes_for(&job)?;
-        self.engine.submit(&job, &nodes).map(Run::new)
+        let offer = self.offer_for(&job)?;
+        self.engine.submit(&job, &offer).map(Run::new)
     }
 
-    /// The nodes that the executor has for a job, as far as it can say, if it can run it.
-    pub(crate) fn nodes_for(&self, job: &FrozenJob) -> Result<Vec<Capacity>> {
+    /// What the executor has, if it can run the job.
+    pub(crate) fn offer_for(&self, job: &FrozenJob) -> Result<Offer> {
         let offer = self.executor.offer();
         refuse_unsupported(job, &offer)?;
-        Ok(offer.nodes.unwrap_or_default())
+        Ok(offer)
     }
 
     #[cfg(feature = "journal")]

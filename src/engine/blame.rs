@@ -2,13 +2,13 @@
 
 use super::Run;
 use super::census::Waiting;
-use crate::graph::node_of;
-use crate::model::{TaskId, TaskState};
+use super::standing::is_lost;
+use crate::model::TaskId;
 use std::collections::{HashSet, VecDeque};
 
 /// A task, or an array, that could run or does, and those that wait for it.
 pub(super) struct Blame {
-    pub(super) node: u32,
+    pub(super) node: TaskId,
     /// Tasks that wait for it, directly or not. Each is counted once, for the first of those it waits for.
     pub(super) waiting: u64,
     /// It has ended, and they wait for ever: by Azure Batch's rules they are not skipped.
@@ -28,17 +28,14 @@ impl Run {
 
 /// Everybody that others wait for, most of them first; and how many tasks wait for nothing. Those in `first` get the blame
 /// before others.
-fn blame(run: &Run, first: &[u32]) -> (Vec<Blame>, u64) {
-    let waiting = Waiting::of(run);
-    let nodes = 0..run.job().units.len() as u32;
-    let counts: Vec<_> = nodes.clone().map(|node| waiting.count(node)).collect();
-    let free = |node: u32| counts[node as usize].0 - counts[node as usize].1;
+fn blame(run: &Run, first: &[TaskId]) -> (Vec<Blame>, u64) {
+    let standings = Nodes::of(run);
     let preferred: HashSet<_> = first.iter().copied().collect();
-    let rest = nodes.filter(|node| !preferred.contains(node));
+    let rest = run.nodes().filter(|node| !preferred.contains(node));
     let mut walk = Walk {
         run,
-        counts: &counts,
-        owners: vec![NOBODY; counts.len()],
+        owners: vec![NOBODY; standings.counts.len()],
+        nodes: &standings,
         seen_by: Vec::new(),
         blames: Vec::new(),
     };
@@ -46,37 +43,67 @@ fn blame(run: &Run, first: &[u32]) -> (Vec<Blame>, u64) {
         .iter()
         .copied()
         .chain(rest)
-        .filter(|&node| free(node) > 0)
+        .filter(|&node| standings.free(node) > 0)
     {
         walk.from(node, false);
     }
     if run.job().rules.keep_blocked() {
-        let nodes = 0..counts.len() as u32;
-        nodes
-            .filter(|&node| free(node) == 0 && has_been_lost(run, node))
+        run.nodes()
+            .filter(|&node| standings.free(node) == 0 && is_lost(run.ended_state(node)))
             .for_each(|node| walk.from(node, true));
     }
     let mut blames = walk.blames;
     blames.retain(|blame| blame.waiting > 0);
     blames.sort_by_key(|blame| std::cmp::Reverse(blame.waiting));
+    let counts = standings.counts.iter();
     let free = counts
-        .iter()
         .map(|(unfinished, waiting)| unfinished - waiting)
         .sum();
     (blames, free)
 }
 
-fn has_been_lost(run: &Run, node: u32) -> bool {
-    let end = run.ended_state(TaskId(node));
-    end.is_some_and(|end| end != TaskState::Succeeded)
+/// How many tasks of each node have not ended, and how many of these wait.
+struct Nodes {
+    counts: Vec<(u64, u64)>,
+    /// Where the counts of a segment begin, and the number of its first node, ascending.
+    segments: Vec<(u32, usize)>,
+}
+
+impl Nodes {
+    fn of(run: &Run) -> Self {
+        let (mut counts, mut segments) = (Vec::new(), Vec::new());
+        for segment in run.flow().segments() {
+            segments.push((segment.job.base, counts.len()));
+            let waiting = Waiting::of(run, &segment);
+            let nodes = 0..segment.job.units.len() as u32;
+            counts.extend(nodes.map(|node| waiting.count(node)));
+        }
+        Nodes { counts, segments }
+    }
+
+    /// The place of a node of the run among the counts.
+    fn at(&self, node: TaskId) -> usize {
+        let after = self.segments.partition_point(|&(base, _)| base <= node.0);
+        let (base, start) = self.segments[after - 1];
+        start + (node.0 - base) as usize
+    }
+
+    fn count(&self, node: TaskId) -> (u64, u64) {
+        self.counts[self.at(node)]
+    }
+
+    /// How many of its tasks wait for nothing.
+    fn free(&self, node: TaskId) -> u64 {
+        let (unfinished, waiting) = self.count(node);
+        unfinished - waiting
+    }
 }
 
 const NOBODY: usize = usize::MAX;
 
 struct Walk<'a> {
     run: &'a Run,
-    /// Of each node, how many tasks have not ended, and how many of these wait.
-    counts: &'a [(u64, u64)],
+    nodes: &'a Nodes,
     /// Who has the blame for each node that waits.
     owners: Vec<usize>,
     /// Of each that has blame, who came by last.
@@ -85,7 +112,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn from(&mut self, node: u32, for_good: bool) {
+    fn from(&mut self, node: TaskId, for_good: bool) {
         let own = self.blames.len();
         self.seen_by.push(own);
         self.blames.push(Blame {
@@ -97,12 +124,13 @@ impl Walk<'_> {
         let mut next = VecDeque::from([node]);
         while let Some(at) = next.pop_front() {
             for behind in self.behind(at) {
-                let waiting = self.counts[behind as usize].1;
-                match self.owners[behind as usize] {
+                let (unfinished, waiting) = self.nodes.count(behind);
+                let owner = &mut self.owners[self.nodes.at(behind)];
+                match *owner {
                     // An array that waits for nothing but its own turn, or is empty: on to what is behind it.
-                    _ if waiting == 0 && self.counts[behind as usize].0 > 0 => (),
+                    _ if waiting == 0 && unfinished > 0 => (),
                     NOBODY => {
-                        self.owners[behind as usize] = own;
+                        *owner = own;
                         self.blames[own].waiting += waiting;
                         next.push_back(behind);
                     }
@@ -116,17 +144,13 @@ impl Walk<'_> {
         }
     }
 
-    fn behind(&self, node: u32) -> Vec<u32> {
-        let job = self.run.job();
-        let successors = job.csr.successors(node).iter().map(|&entry| node_of(entry));
-        let array = job.array_of_node(node).map(|array| &job.arrays[array]);
-        let each_to = array.into_iter().flat_map(|part| &part.each_to);
-        let arrays = each_to.map(|&to| job.arrays[to as usize].node);
-        let ended = |&node: &u32| self.run.ended_state(TaskId(node)).is_some();
-        let has_tasks = |&node: &u32| self.counts[node as usize].0 > 0;
-        successors
-            .chain(arrays)
-            .filter(|node| has_tasks(node) || !ended(node))
-            .collect()
+    /// The nodes that depend on this one, or on elements of it.
+    fn behind(&self, node: TaskId) -> Vec<TaskId> {
+        let ended = |&node: &TaskId| self.run.ended_state(node).is_some();
+        let has_tasks = |&node: &TaskId| self.nodes.count(node).0 > 0;
+        let mut behind = self.run.dependents(node);
+        behind.extend(self.run.late_dependents_of_elements(node));
+        behind.retain(|node| has_tasks(node) || !ended(node));
+        behind
     }
 }

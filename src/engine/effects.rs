@@ -3,7 +3,7 @@
 use super::chronicle::{Chronicle, Fact, Record};
 use super::policy::{Charge, ReadyTasks, Time};
 use super::{Engine, Run, trace};
-use crate::model::{Error, Panic};
+use crate::model::{Error, Panic, TaskId};
 use event_listener::Event;
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ pub(crate) struct Effects {
     /// Charges that were looked at: whoever drops the last holder of one takes the lock.
     pub(crate) held: Vec<Arc<Charge>>,
     /// Tasks that succeeded through the policy: their inputs are let go.
-    pub(crate) release: Vec<(Arc<Run>, u32, u32)>,
+    pub(crate) release: Vec<(Arc<Run>, TaskId)>,
     /// What runs that have ended had ready: only to be dropped.
     pub(crate) unplaced: Vec<ReadyTasks>,
     /// Errors that no longer count: only to be dropped.
     pub(crate) forgotten: Vec<Error>,
     /// Arrays that are complete: what they wanted as a whole is let go.
-    pub(crate) finish: Vec<(Arc<Run>, usize)>,
+    pub(crate) finish: Vec<(Arc<Run>, TaskId)>,
     /// Somebody listens to runs that begin, or to anything at all.
     pub(super) hears_pool: bool,
     has_audience: bool,
@@ -84,8 +84,8 @@ impl Effects {
     }
 
     pub(super) fn apply(self, engine: &Engine) {
-        for (run, node, index) in &self.release {
-            run.release(*node, *index);
+        for (run, task) in &self.release {
+            run.release(*task);
         }
         for (run, array) in &self.finish {
             run.finish_array(*array);

@@ -1,8 +1,7 @@
 //! Lists of a run's tasks, page by page.
 
 use super::Run;
-use super::policy::{is_ready, obstacle};
-use crate::model::{Error, TaskId, TaskState, TaskStatus};
+use crate::model::{ELEMENT, Error, TaskId, TaskState, TaskStatus};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -24,7 +23,8 @@ impl Run {
             .into_iter()
             .collect();
         let state = |task: TaskId| self.state_beside(task, &running);
-        let is_in = |task: &TaskId| self.is_sought(*task, sought);
+        let ids = self.ids(sought);
+        let is_in = |task: &TaskId| is_among(&ids, *task);
         let found: Vec<_> = match sought.state {
             Some(TaskState::Failed) => {
                 let failed: Vec<_> = self
@@ -43,7 +43,7 @@ impl Run {
                 running.map(|task| (task, TaskState::Running)).collect()
             }
             wanted => {
-                let all = self.ids(sought).into_iter().flatten().map(TaskId);
+                let all = ids.into_iter().flatten().map(TaskId);
                 let tasks = all.filter(|task| self.is_task(*task));
                 let with_states = tasks.map(|task| (task, state(task)));
                 let wanted =
@@ -72,42 +72,41 @@ impl Run {
         found.into_iter().zip(attempts).map(status).collect()
     }
 
-    /// The ids to go through: of single tasks and arrays, then of elements.
-    fn ids(&self, sought: Sought) -> [Range<u32>; 2] {
-        let job = self.job();
-        let elements = job.arrays.last().map_or(0..0, |last| {
-            let first = job.arrays[0].ids(0..0).start;
-            first..last.ids(0..last.len).end
-        });
-        let array = sought.of.filter(|task| !task.is_element());
-        let array = array.and_then(|task| job.array_of_node(task.0));
-        let ids = match (sought.of, array) {
-            (None, _) => [0..job.units.len() as u32, elements],
-            (_, Some(array)) => [0..0, job.arrays[array].ids(0..job.arrays[array].len)],
-            (Some(task), None) => [task.0..task.0 + 1, 0..0],
+    /// The ids to go through, ascending: of single tasks and arrays, then of elements.
+    fn ids(&self, sought: Sought) -> Vec<Range<u32>> {
+        let elements = sought.of.map(|task| self.ids_of(task)).unwrap_or_default();
+        let single = sought.of.map(|task| task.0..task.0 + 1);
+        let ids = match single {
+            None => self.all_ids(),
+            Some(_) if !elements.is_empty() => vec![elements],
+            Some(single) => vec![single],
         };
         let from = sought.after.map_or(0, |after| after.0.saturating_add(1));
-        ids.map(|ids| ids.start.max(from)..ids.end)
+        let rest = ids.into_iter().map(|ids| ids.start.max(from)..ids.end);
+        rest.collect()
     }
 
-    fn is_sought(&self, task: TaskId, sought: Sought) -> bool {
-        let is_in = |ids: &Range<u32>| ids.contains(&task.0);
-        self.ids(sought).iter().any(is_in)
+    fn all_ids(&self) -> Vec<Range<u32>> {
+        let (mut nodes, mut elements) = (Vec::new(), Vec::new());
+        for segment in self.flow().segments() {
+            let (job, base) = (&segment.job, segment.job.base);
+            nodes.push(base..base + job.units.len() as u32);
+            elements.push(job.elements.start | ELEMENT..job.elements.end | ELEMENT);
+        }
+        elements.sort_by_key(|ids| ids.start);
+        nodes.append(&mut elements);
+        nodes
     }
 
     /// Not an array as a whole.
     fn is_task(&self, task: TaskId) -> bool {
-        task.is_element() || self.job().array_of_node(task.0).is_none()
+        task.is_element() || !self.is_array(task.0)
     }
 
     /// How a task stands, if those are running.
     pub(super) fn state_beside(&self, task: TaskId, running: &BTreeSet<TaskId>) -> TaskState {
         self.ended_state(task).unwrap_or_else(|| {
-            let located = self.job().locate(task);
-            let ready = located.is_some_and(|(node, index)| {
-                let array = self.job().array_of_node(node);
-                is_ready(self, node, array.map(|array| (array, index)))
-            });
+            let ready = self.is_ready(task);
             match ready {
                 _ if running.contains(&task) => TaskState::Running,
                 true => TaskState::Ready,
@@ -130,7 +129,7 @@ impl Run {
         let mut at = task;
         while self.ended_state(at) == Some(TaskState::Skipped) {
             way.push(at);
-            match roots.get(&at).copied().or_else(|| obstacle(self, at)) {
+            match roots.get(&at).copied().or_else(|| self.obstacle(at)) {
                 Some(before) => at = before,
                 None => return self.task_error(task),
             }
@@ -138,4 +137,11 @@ impl Run {
         roots.extend(way.into_iter().map(|skipped| (skipped, at)));
         Some(self.skip_error_for(task, at))
     }
+}
+
+/// Whether the id of a task is in one of these ranges, which ascend.
+fn is_among(ids: &[Range<u32>], task: TaskId) -> bool {
+    let after = ids.partition_point(|ids| ids.start <= task.0);
+    let found = after.checked_sub(1).and_then(|at| ids.get(at));
+    found.is_some_and(|ids| ids.contains(&task.0))
 }

@@ -10,22 +10,31 @@ mod census;
 mod chronicle;
 mod clock;
 mod current;
+mod draft;
 #[cfg(feature = "journal")]
 mod durable;
 mod effects;
 mod flow;
 #[cfg(feature = "testing")]
 mod hand;
+mod host;
+mod late;
 mod list;
 mod listen;
+mod open;
 mod policy;
+mod reasons;
 mod run;
+mod standing;
 #[cfg(feature = "journal")]
 mod survey;
+mod telling;
 mod trace;
+mod upstream;
 
 pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
+pub(crate) use draft::{Adder, add};
 #[cfg(feature = "journal")]
 pub(crate) use durable::Durable;
 pub(crate) use effects::Effects;
@@ -33,9 +42,12 @@ pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
 pub(crate) use hand::Hand;
 pub(crate) use list::Sought;
+pub(crate) use open::Admits;
 pub(crate) use policy::Again;
 pub use policy::Outcome;
-pub(crate) use policy::{Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork};
+pub(crate) use policy::{
+    Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
+};
 #[cfg(feature = "journal")]
 pub(crate) use policy::{KnownTask, Past, PastEnd, Report};
 pub(crate) use run::Run;
@@ -43,7 +55,7 @@ pub(crate) use run::Run;
 pub(crate) use survey::{Found, Survey, Written};
 
 use crate::job::FrozenJob;
-use crate::model::{Capacity, Error, ErrorKind, Result};
+use crate::model::{Error, ErrorKind, Offer, Result};
 use crate::sync::{Bell, lock};
 use chronicle::Chronicle;
 use clock::Clock;
@@ -108,13 +120,11 @@ impl Engine {
         answer
     }
 
-    /// Begins a run, on an executor that has these nodes, or will have; none, if it can't say.
-    pub(crate) fn submit(
-        self: &Arc<Self>,
-        job: &FrozenJob,
-        offered: &[Capacity],
-    ) -> Result<Arc<Run>> {
-        let run = Arc::new(Run::new(job.inner().clone(), self.clone(), self.next_seq()));
+    /// Begins a run, on an executor that can run this.
+    pub(crate) fn submit(self: &Arc<Self>, job: &FrozenJob, offer: &Offer) -> Result<Arc<Run>> {
+        let (job, seq) = (job.inner().clone(), self.next_seq());
+        let run = Arc::new(Run::new(job, offer, self.clone(), seq));
+        let offered = offer.nodes.as_deref().unwrap_or_default();
         self.with(|policy, effects| policy.submit(&run, offered, effects))?;
         #[cfg(feature = "testing")]
         self.show(&run);
@@ -125,17 +135,18 @@ impl Engine {
     #[cfg(feature = "journal")]
     pub(crate) fn prepare(
         self: &Arc<Self>,
-        job: &FrozenJob,
+        (job, offer): (&FrozenJob, &Offer),
         durable: Arc<Durable>,
         carried: Time,
     ) -> Arc<Run> {
-        let run = Run::new(job.inner().clone(), self.clone(), self.next_seq());
+        let run = Run::new(job.inner().clone(), offer, self.clone(), self.next_seq());
         Arc::new(run.written_down(durable, carried))
     }
 
     /// Begins a run that was [prepared](Self::prepare), where an earlier life of it left off.
     #[cfg(feature = "journal")]
-    pub(crate) fn go_on(&self, run: &Arc<Run>, offered: &[Capacity], past: Past) -> Result<()> {
+    pub(crate) fn go_on(&self, run: &Arc<Run>, offer: &Offer, past: Past) -> Result<()> {
+        let offered = offer.nodes.as_deref().unwrap_or_default();
         self.with(|policy, effects| policy.go_on(run, offered, past, effects))
     }
 

@@ -90,13 +90,13 @@ impl Found {
         if written.has(TaskId(node)) {
             return;
         }
-        let ended = run.flow().word(node).ended();
+        let ended = run.flow().first.word(node).ended();
         match (run.job().array_of_node(node), ended) {
             (None, Some(state)) => self.add(node, state),
             (None, None) => (),
             (Some(array), ended) => {
                 // Asked first: all elements are found to have ended, then.
-                let is_over = ended.is_some() && run.flow().array(array).is_over();
+                let is_over = ended.is_some() && run.flow().first.array(array).is_over();
                 self.nodes.extend(is_over.then_some(node));
                 self.look_at_elements(run, written, array);
             }
@@ -104,7 +104,7 @@ impl Found {
     }
 
     fn look_at_elements(&mut self, run: &Run, written: &Written, array: usize) {
-        let (part, flow) = (&run.job().arrays[array], run.flow().array(array));
+        let (part, flow) = (&run.job().arrays[array], run.flow().first.array(array));
         for at in (0..part.len.div_ceil(WIDTH)).rev() {
             let first = at * WIDTH;
             let known = written.elements_from(part.first + first);

@@ -8,17 +8,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 impl Lease {
     /// The function that is the body, if it is one.
     pub(crate) fn function(&self) -> Option<&'static dyn AnyFunction> {
-        self.engine_run().job().function_of(self.task_id())
+        let job = self.engine_run().job_of(self.task_id());
+        job.function_of(self.task_id())
     }
 
     /// Adds the bytes of what the body reads. Calls code of the user's, whose panic is an error of this task.
     pub(crate) fn encode_argument(&self, to: &mut Vec<u8>) -> Result<(), Outcome> {
         let (run, len) = (self.engine_run(), to.len());
-        let Some((node, index)) = run.job().locate(self.task_id()) else {
+        let Some(place) = run.locate(self.task_id()) else {
             return Err(Outcome::Cancelled);
         };
-        let unit = &run.job().units[node as usize];
-        let encode = || unit.encode_argument(&run.flow().values, index, to);
+        let unit = &place.segment.job.units[place.node as usize];
+        let encode = || unit.encode_argument(&place.segment.values, place.index, to);
         let encoded = catch_unwind(AssertUnwindSafe(encode));
         let refused = match encoded {
             Ok(Ok(())) => return Ok(()),

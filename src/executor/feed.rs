@@ -2,7 +2,9 @@
 
 use super::grant::Grant;
 use super::{LeaseId, NodeSpec};
-use crate::engine::{self, Engine, NodeKey, Taken};
+#[cfg(feature = "thread")]
+use crate::engine::Taken;
+use crate::engine::{self, Effects, Engine, NodeKey, Policy};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,7 +93,10 @@ impl Feed {
 impl Node {
     /// At most `room` ready tasks of one run, charged to this node; `None` if there is nothing to do just now.
     pub fn try_take(&self, room: u32) -> Option<Grant> {
-        self.look(room, false).map(Grant::new)
+        let take = |policy: &mut Policy, effects: &mut Effects| {
+            policy.take(self.key, room, false, effects)
+        };
+        self.engine.with(take).map(Grant::new)
     }
 
     /// As [`try_take`](Node::try_take), waiting until there is something. `None` once the pool is closed and its runs
@@ -118,9 +123,14 @@ impl Node {
         self.engine.bell().ring_all();
     }
 
-    pub(super) fn look(&self, room: u32, lanes: bool) -> Option<Taken> {
-        self.engine
-            .with(|policy, effects| policy.take(self.key, room, lanes, effects))
+    /// What a lane's worker does next.
+    #[cfg(feature = "thread")]
+    pub(super) fn take_for_lane(
+        &self,
+        policy: &mut Policy,
+        effects: &mut Effects,
+    ) -> Option<Taken> {
+        policy.take(self.key, 1, true, effects)
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -2,7 +2,11 @@
 
 #[cfg(any(feature = "codec", all(feature = "command", target_os = "linux")))]
 use crate::engine::Run;
-use crate::engine::{Charge, Item, LeaseKey, Outcome, Part, Place, Taken, TakenWork};
+use crate::engine::{
+    Begun, Charge, Effects, Item, LeaseKey, Outcome, Part, Place, Policy, Taken, TakenWork,
+};
+#[cfg(all(feature = "command", target_os = "linux"))]
+use crate::job::Frozen;
 use crate::model::{BoxError, Panic, Returned, TaskId};
 use crate::sync::Signal;
 use crate::sync::atomic::AtomicU32;
@@ -45,6 +49,8 @@ impl Grant {
                 (items.into(), None, seen)
             }
             TakenWork::Queued(place) => (VecDeque::new(), Some(place), signal),
+            // For lanes alone, which make no grants.
+            TakenWork::Begun(_) => (VecDeque::new(), None, signal),
         };
         Grant {
             charge: taken.charge,
@@ -74,13 +80,12 @@ impl Grant {
             });
             if let Some(attempt) = begun {
                 self.charge.set_task(task);
-                return Some(Lease {
-                    charge: self.charge.clone(),
+                let begun = Begun {
                     task,
+                    part,
                     attempt,
-                    instance: part.map_or(Instance::ONLY, Instance::from),
-                    completed: false,
-                });
+                };
+                return Some(Lease::new(self.charge.clone(), begun));
             }
         }
     }
@@ -113,11 +118,6 @@ impl Grant {
             self.tasks.swap(0, picked);
         }
         self.begin()
-    }
-
-    #[cfg(feature = "thread")]
-    pub(super) fn charge(&self) -> &Arc<Charge> {
-        &self.charge
     }
 
     /// Whether the pool wants back what was not begun. Once it has wanted that, it goes on to.
@@ -182,6 +182,21 @@ impl Drop for Grant {
 }
 
 impl Lease {
+    pub(super) fn new(charge: Arc<Charge>, begun: Begun) -> Self {
+        Lease {
+            charge,
+            task: begun.task,
+            attempt: begun.attempt,
+            instance: begun.part.map_or(Instance::ONLY, Instance::from),
+            completed: false,
+        }
+    }
+
+    #[cfg(feature = "thread")]
+    pub(super) fn charge(&self) -> &Arc<Charge> {
+        &self.charge
+    }
+
     /// Tells this attempt from all others of the pool: what [`Order::Stop`](super::Order::Stop) names.
     pub fn id(&self) -> LeaseId {
         LeaseId(LeaseKey {
@@ -232,8 +247,14 @@ impl Lease {
     /// The element's index in its array, if it is one.
     #[cfg(all(feature = "command", target_os = "linux"))]
     pub(super) fn index(&self) -> Option<u32> {
-        let (_, index) = self.engine_run().job().locate(self.task)?;
+        let (_, index) = self.part().locate(self.task)?;
         self.task.is_element().then_some(index)
+    }
+
+    /// The job, or the addition to it, that the task was described with.
+    #[cfg(all(feature = "command", target_os = "linux"))]
+    pub(super) fn part(&self) -> Arc<Frozen> {
+        self.engine_run().job_of(self.task)
     }
 
     #[cfg(any(feature = "codec", all(feature = "command", target_os = "linux")))]
@@ -259,7 +280,17 @@ impl Lease {
 
     /// Reports how the attempt ended.
     pub fn complete(mut self, outcome: Outcome) {
-        self.report(outcome);
+        self.report(outcome, |_, _| ());
+    }
+
+    /// As [`complete`](Lease::complete), and in the same transition `then`, for which the attempt's share is free.
+    #[cfg(feature = "thread")]
+    pub(super) fn complete_and<R>(
+        mut self,
+        outcome: Outcome,
+        then: impl FnOnce(&mut Policy, &mut Effects) -> R,
+    ) -> Option<R> {
+        self.report(outcome, then)
     }
 
     #[cfg(feature = "testing")]
@@ -292,14 +323,15 @@ impl Lease {
         how: impl FnOnce(&dyn Unit, &Call<'_>) -> Step,
     ) -> Step {
         let run = self.charge.run();
-        let Some((node, index)) = run.job().locate(self.task) else {
+        let Some(place) = run.locate(self.task) else {
             return Step::Stale;
         };
+        let (segment, index) = (&*place.segment, place.index);
         let host: Arc<dyn Host> = run.clone();
         let end = Cell::new(if self.task.is_element() { index + 1 } else { 0 });
         let call = Call {
             host: &host,
-            values: &run.flow().values,
+            values: &segment.values,
             first: &AtomicU32::new(self.task.0 - index),
             attempt: self.attempt,
             instance: self.instance,
@@ -309,32 +341,43 @@ impl Lease {
             cursor: &AtomicU32::new(index),
             end: &end,
         };
-        how(&*run.job().units[node as usize], &call)
+        how(&*segment.job.units[place.node as usize], &call)
     }
 
-    fn report(&mut self, outcome: Outcome) {
-        if !std::mem::replace(&mut self.completed, true) {
-            let run = self.charge.run();
-            let mut ended = Some(outcome.judged(run.job().settings_of(self.task)));
-            let due = run.engine().with(|policy, effects| {
-                // What no longer counts is the user's to drop, outside the lock.
-                let current = policy.is_current(run, self.task, self.attempt);
-                if let Some(ended) = ended.take_if(|_| current) {
+    fn report<R>(
+        &mut self,
+        outcome: Outcome,
+        then: impl FnOnce(&mut Policy, &mut Effects) -> R,
+    ) -> Option<R> {
+        if std::mem::replace(&mut self.completed, true) {
+            return None;
+        }
+        let run = self.charge.run();
+        let ended = run.with_settings(self.task, |settings| outcome.judged(settings));
+        let mut ended = Some(ended);
+        let (due, answer) = run.engine().with(|policy, effects| {
+            // What no longer counts is the user's to drop, outside the lock.
+            let current = policy.is_current(run, self.task, self.attempt);
+            let due = match ended.take_if(|_| current) {
+                Some(ended) => {
                     let attempt = (self.attempt, self.instance.index);
                     policy.complete(run, self.task, attempt, ended, effects);
-                    return Vec::new();
+                    Vec::new()
                 }
-                run.stray_returned(self.task)
-            });
-            run.release_due(due);
-            Panic::ignore(|| drop(ended));
-        }
+                None => run.stray_returned(self.task),
+            };
+            policy.close_charge(&self.charge, effects);
+            (due, then(policy, effects))
+        });
+        run.release_due(due);
+        Panic::ignore(|| drop(ended));
+        Some(answer)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.report(Outcome::Returned(Returned::NodeLost));
+        self.report(Outcome::Returned(Returned::NodeLost), |_, _| ());
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Csr {
     offsets: Box<[u32]>,
     /// Ascending within a node, marked with [`SOLE`].
     successors: Box<[u32]>,
-    /// How many predecessors each node has.
+    /// How many predecessors each node has; more, if it waits for others that are no nodes of this graph.
     pub(crate) in_degrees: Box<[u32]>,
     /// The nodes without predecessors, ascending.
     pub(crate) sources: Box<[u32]>,
@@ -119,8 +119,8 @@ impl Edges {
         self.late.iter().any(|&(to, from)| from >= to)
     }
 
-    /// Checks the graph and turns its edges around.
-    pub(crate) fn freeze(&self) -> Result<Csr, FreezeError> {
+    /// Checks the graph and turns its edges around. Each of `held` waits for one thing more, which is no node of this graph.
+    pub(crate) fn freeze(&self, held: &[u32]) -> Result<Csr, FreezeError> {
         if self.too_many || u32::try_from(self.edge_count()).is_err() {
             return Err(FreezeError::TooMany);
         }
@@ -129,7 +129,7 @@ impl Edges {
         {
             return Err(FreezeError::Cycle(path));
         }
-        let csr = self.turn_around();
+        let csr = self.turn_around(held);
         match crowded(&csr.in_degrees, csr.successors.len()) {
             Some(node) => Err(FreezeError::Crowded(node)),
             None => Ok(csr),
@@ -195,13 +195,16 @@ impl Edges {
 
     /// A counting sort by predecessor, whose cursors are the offsets themselves: slot `n + 1` is where the next
     /// successor of `n` goes, and so ends up as where those of `n + 1` begin.
-    fn turn_around(&self) -> Csr {
+    fn turn_around(&self, held: &[u32]) -> Csr {
         let late = self.late_edges();
-        let in_degrees = self.in_degrees(&late);
+        let mut in_degrees = self.in_degrees(&late);
         let mut offsets = zeros(self.ends.len() + 1);
         let later = late.iter().map(|(_, from)| from);
         for &from in self.preds.iter().chain(later) {
             offsets[from as usize + 1] += 1;
+        }
+        for &node in held {
+            in_degrees[node as usize] += 1;
         }
         let mut successors = zeros(counts_to_starts(&mut offsets));
         self.visit(&late, |to, preds| {
@@ -398,7 +401,7 @@ pub(super) mod tests {
         edges.add_edge(3, 4);
         edges.add_edge(2, 4);
         edges.add_edge(2, 4);
-        assert_eq!(edges.freeze().map(|csr| csr.in_degrees[4]), Ok(4));
+        assert_eq!(edges.freeze(&[]).map(|csr| csr.in_degrees[4]), Ok(4));
     }
 
     #[test]
@@ -407,7 +410,7 @@ pub(super) mod tests {
         edges.push_node([]);
         edges.push_node([0]);
         edges.push_node([0, 1]);
-        let csr = edges.freeze()?;
+        let csr = edges.freeze(&[])?;
         assert_eq!(csr.successors(0), [1 | SOLE, 2]);
         assert_eq!(csr.successors(1), [2]);
         assert_eq!(csr.sources[..], [0]);
@@ -421,7 +424,7 @@ pub(super) mod tests {
         edges.push_node([]);
         edges.push_node([]);
         edges.add_edge(1, 0);
-        let csr = edges.freeze()?;
+        let csr = edges.freeze(&[])?;
         assert_eq!(
             (csr.successors(1), &csr.sources[..]),
             (&[SOLE][..], &[1][..])
@@ -431,7 +434,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_empty_graph_freezes() {
-        let csr = Edges::default().freeze();
+        let csr = Edges::default().freeze(&[]);
         assert_eq!(csr.map(|csr| (csr.len(), csr.sources.len())), Ok((0, 0)));
     }
 
@@ -442,7 +445,7 @@ pub(super) mod tests {
             ..Edges::default()
         };
         edges.push_node([]);
-        assert_eq!(edges.freeze(), Err(FreezeError::TooMany));
+        assert_eq!(edges.freeze(&[]), Err(FreezeError::TooMany));
     }
 
     /// A graph and the set of its edges. Late ones may go anywhere.
@@ -477,7 +480,7 @@ pub(super) mod tests {
     proptest! {
         #[test]
         fn freezing_keeps_exactly_the_edges((edges, set) in graphs(3)) {
-            let Ok(csr) = edges.freeze() else { return Ok(()) };
+            let Ok(csr) = edges.freeze(&[]) else { return Ok(()) };
             let mut frozen = Vec::new();
             csr.edges(&mut |from, to| frozen.push((from, to)));
             prop_assert_eq!(frozen, set.iter().copied().collect::<Vec<_>>());

@@ -1,5 +1,6 @@
 //! Tasks that are commands.
 
+use super::task::Relocate;
 use super::{Job, Task};
 use crate::model::{Command, CommandOutput, CommandSettings, FileSource, Name, OutputFiles};
 use crate::work::{Array, EachItself, Slot, Unit, task_unit};
@@ -90,7 +91,7 @@ impl Task<CommandOutput> {
 }
 
 impl super::task::MakeUnit<CommandOutput> for Command {
-    fn make(self: Box<Self>, slot: Slot<CommandOutput>) -> Box<dyn Unit> {
+    fn make(self: Box<Self>, slot: Slot<CommandOutput>, _: &mut Relocate<'_>) -> Box<dyn Unit> {
         task_unit(*self, (), slot)
     }
 

@@ -1,10 +1,12 @@
 //! Checks a job, and lays it out in the form in which it is run.
 
+use super::addition::Late;
 use super::build::Job;
 use super::distinct::DistinctSettings;
 use super::frozen::{Frozen, FrozenJob, element_wise_edges, is_each};
 use crate::graph::{Csr, FreezeError, GraphSource};
 use crate::model::{Defect, DefectKind, Error, Result, TaskSettings};
+use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
 impl Job {
@@ -13,20 +15,7 @@ impl Job {
     /// # Errors
     /// [`InvalidJob`](crate::ErrorKind::InvalidJob), listing everything that is wrong.
     pub fn check(&self) -> Result<()> {
-        let unknown = self
-            .by_name
-            .iter()
-            .filter(|(_, name)| !self.names.contains_key(name.as_str()));
-        let unknown = unknown
-            .map(|(node, name)| self.defect_of(*node, DefectKind::UnknownName(name.clone())));
-        let defects: Vec<_> = self
-            .defects
-            .iter()
-            .cloned()
-            .chain(unknown)
-            .chain(self.exit_defects())
-            .chain(self.waiting_circle())
-            .collect();
+        let defects = self.all_defects();
         if defects.is_empty() {
             Ok(())
         } else {
@@ -34,17 +23,42 @@ impl Job {
         }
     }
 
+    /// Everything that is wrong, as far as the job can tell by itself.
+    pub(crate) fn all_defects(&self) -> Vec<Defect> {
+        let unknown = self
+            .by_name
+            .iter()
+            .filter(|(_, name)| self.ties.is_none() && !self.names.contains_key(name.as_str()));
+        let unknown = unknown
+            .map(|(node, name)| self.defect_of(*node, DefectKind::UnknownName(name.clone())));
+        let defects = self.defects.iter().cloned().chain(unknown);
+        let defects = defects.chain(self.exit_defects());
+        defects.chain(self.waiting_circle()).collect()
+    }
+
     /// The job in the form in which it is run: compact, immutable, and run as often as you like.
     ///
     /// # Errors
     /// As [`check`](Job::check).
-    pub fn freeze(mut self) -> Result<FrozenJob> {
+    pub fn freeze(self) -> Result<FrozenJob> {
         self.check()?;
+        self.lay_out(&[]).map(FrozenJob::new)
+    }
+
+    /// Lays out a job that was found sound. `late` are its ties to what a run has already.
+    pub(crate) fn lay_out(mut self, late: &[Late]) -> Result<Frozen> {
+        let room = self.numbers.nodes.len();
+        if self.units.len() > room {
+            return Err(self.too_many(&FreezeError::TooMany));
+        }
         for (before, after) in self.named_edges() {
             self.add_order(before, after);
         }
-        let mut csr = self.edges.freeze().map_err(|why| self.too_many(&why))?;
-        self.count_conditions(&mut csr);
+        let whole = late.iter().filter(|late| !late.is_each());
+        let held: Vec<_> = whole.map(|late| late.node).collect();
+        let frozen = self.edges.freeze(&held);
+        let mut csr = frozen.map_err(|why| self.too_many(&why))?;
+        self.count_conditions(&mut csr, late);
         self.count_wanted();
         self.settings
             .values_mut()
@@ -55,7 +69,11 @@ impl Job {
         let queued = self.queue_units();
         let requests = self.distinct_requests();
         let tasks = self.len();
-        Ok(FrozenJob::new(Frozen {
+        Ok(Frozen {
+            base: self.numbers.nodes.start,
+            open: self.whole.open,
+            late: late.into(),
+            elements: self.numbers.elements.start..self.elements,
             first_counts: Mutex::new(csr.in_degrees.to_vec()),
             csr,
             tag: self.tag,
@@ -83,7 +101,7 @@ impl Job {
             #[cfg(feature = "command")]
             command_settings: self.command_settings,
             reverse: OnceLock::new(),
-        }))
+        })
     }
 }
 
@@ -116,22 +134,28 @@ impl Job {
         self.kept.sort_unstable();
         for &owner in &self.owners {
             let readers = self.wanted[owner as usize];
-            let kept = readers == 0 || self.kept.binary_search(&owner).is_ok();
+            // Whoever is added to an open job may read it, too.
+            let kept = readers == 0 || self.whole.open || self.kept.binary_search(&owner).is_ok();
             self.units[owner as usize].set_wanted(readers + u32::from(kept));
         }
     }
 
     /// What each array's elements wait for. Arrays that wait only for other arrays' elements are no sources.
-    fn count_conditions(&mut self, csr: &mut Csr) {
+    fn count_conditions(&mut self, csr: &mut Csr, late: &[Late]) {
+        let mut late_each = HashMap::<u32, u32>::new();
+        let each = late.iter().filter(|late| late.is_each());
+        each.for_each(|late| *late_each.entry(late.node).or_default() += 1);
         for part in &mut self.arrays {
-            let waits_as_a_whole =
-                part.each_from.is_empty() || csr.in_degrees[part.node as usize] > 0;
-            part.conditions = part.each_from.len() as u32 + u32::from(waits_as_a_whole);
+            let late = late_each.get(&part.node).copied().unwrap_or_default();
+            let each = part.each_from.len() as u32 + late;
+            let waits_as_a_whole = each == 0 || csr.in_degrees[part.node as usize] > 0;
+            part.conditions = each + u32::from(waits_as_a_whole);
         }
-        if self.arrays.iter().any(|part| !part.each_from.is_empty()) {
+        if !late_each.is_empty() || self.arrays.iter().any(|part| !part.each_from.is_empty()) {
             let opens = |node: u32| {
-                self.array_of(node)
-                    .is_none_or(|array| self.arrays[array as usize].each_from.is_empty())
+                let array = self.array_of(node);
+                let each = |array: u32| !self.arrays[array as usize].each_from.is_empty();
+                !array.is_some_and(each) && !late_each.contains_key(&node)
             };
             csr.sources = csr
                 .sources

@@ -1,5 +1,6 @@
 //! A job in the form in which it is run.
 
+use super::addition::Late;
 use super::distinct::DistinctSettings;
 use super::settings::QueuedNodes;
 use super::{LooseEdge, Rules};
@@ -12,7 +13,7 @@ use crate::sync::lock;
 #[cfg(feature = "codec")]
 use crate::work::AnyFunction;
 use crate::work::{Kind, Layout, Unit};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -41,12 +42,20 @@ pub struct FrozenJob(Arc<Frozen>);
 /// What runs share.
 pub(crate) struct Frozen {
     pub(crate) tag: JobTag,
+    /// What its first node is called in a run: nodes are counted from 0 here, tasks and elements through the run.
+    pub(crate) base: u32,
+    /// Its runs take more tasks.
+    pub(crate) open: bool,
+    /// Of an addition: what its nodes wait for beyond it, by ascending node.
+    pub(crate) late: Box<[Late]>,
     pub(crate) name: String,
     pub(crate) policy: FailurePolicy,
     pub(crate) csr: Csr,
     /// What the first run counts down, laid out with the rest so that running begins at once. Later runs copy it anew.
     pub(crate) first_counts: Mutex<Vec<u32>>,
     pub(crate) units: Box<[Box<dyn Unit>]>,
+    /// The numbers of its elements in a run.
+    pub(crate) elements: Range<u32>,
     /// In the order of their nodes, and of their elements.
     pub(crate) arrays: Box<[ArrayPart]>,
     /// Tasks in all, each element being one.
@@ -186,6 +195,17 @@ impl Frozen {
         }
     }
 
+    /// What a node is called in a run.
+    pub(crate) fn task(&self, node: u32) -> TaskId {
+        TaskId(self.base + node)
+    }
+
+    /// The node of a task, or of an array as a whole, if it is one of these.
+    fn node(&self, task: TaskId) -> Option<u32> {
+        let node = task.0.checked_sub(self.base)?;
+        ((node as usize) < self.units.len()).then_some(node)
+    }
+
     pub(crate) fn is_array(&self, node: u32) -> bool {
         self.array_of_node(node).is_some()
     }
@@ -215,8 +235,7 @@ impl Frozen {
     /// The node that a task is, or is an element of, and its index there.
     pub(crate) fn locate(&self, task: TaskId) -> Option<(u32, u32)> {
         if !task.is_element() {
-            let known = (task.0 as usize) < self.units.len();
-            return known.then_some((task.0, 0));
+            return Some((self.node(task)?, 0));
         }
         let part = &self.arrays[self.array_of_element(task.number())?];
         Some((part.node, task.0 - (ELEMENT | part.first)))
@@ -229,35 +248,28 @@ impl Frozen {
         self.units[node as usize].kind().function
     }
 
-    /// Something that the task itself waits for, and that `is_sought`.
-    pub(crate) fn predecessor_of(
-        &self,
-        task: TaskId,
-        is_sought: impl Fn(TaskId) -> bool,
-    ) -> Option<TaskId> {
-        let mut before = self.predecessors(task).into_iter();
-        before.find(|&before| is_sought(before))
+    /// What a node, or its elements, waits for beyond the addition that it is part of.
+    pub(crate) fn late_of(&self, node: u32) -> &[Late] {
+        let start = self.late_start(node);
+        let rest = &self.late[start..];
+        &rest[..rest.partition_point(|late| late.node == node)]
     }
 
-    /// A task upstream of `task` that `is_sought`, the nearest first.
-    pub(crate) fn upstream_of(
-        &self,
-        task: TaskId,
-        is_sought: impl Fn(TaskId) -> bool,
-    ) -> Option<TaskId> {
-        let mut seen = HashSet::from([task]);
-        let mut next = VecDeque::from([task]);
-        while let Some(at) = next.pop_front() {
-            for before in self.predecessors(at) {
-                if is_sought(before) {
-                    return Some(before);
-                }
-                if seen.insert(before) {
-                    next.push_back(before);
-                }
-            }
-        }
-        None
+    /// What the node waits for as a whole beyond that addition, numbered among all of its late edges.
+    pub(crate) fn late_nodes(&self, node: u32) -> impl Iterator<Item = (u32, &Late)> {
+        let start = self.late_start(node) as u32;
+        let numbered = (start..).zip(self.late_of(node));
+        numbered.filter(|(_, late)| !late.is_each())
+    }
+
+    /// Whether an array as a node has to become ready, before its elements do or beside what they wait for.
+    pub(crate) fn is_opened(&self, part: &ArrayPart) -> bool {
+        let waits_each = || self.late_of(part.node).iter().any(Late::is_each);
+        self.csr.in_degrees[part.node as usize] > 0 || part.each_from.is_empty() && !waits_each()
+    }
+
+    fn late_start(&self, node: u32) -> usize {
+        self.late.partition_point(|late| late.node < node)
     }
 
     /// What a task waits for: single tasks, all elements of arrays, or elements of the same index.
@@ -268,7 +280,7 @@ impl Frozen {
         let mut found = Vec::new();
         for &before in self.reverse().of(node) {
             match self.array_of_node(before) {
-                None => found.push(TaskId(before)),
+                None => found.push(self.task(before)),
                 Some(array) => found.extend(self.elements(array)),
             }
         }
@@ -295,20 +307,22 @@ impl Frozen {
 
     /// What a task, or an array as a whole, waits for by itself: other arrays as a whole, and elements of the same index.
     pub(crate) fn direct_predecessors(&self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
-        let (node, index) = self.locate(task).unwrap_or((0, 0));
+        let located = self.locate(task).into_iter();
+        located.flat_map(move |(node, index)| self.before(node, task.is_element().then_some(index)))
+    }
+
+    fn before(&self, node: u32, index: Option<u32>) -> impl Iterator<Item = TaskId> + '_ {
         let part = self.array_of_node(node).map(|array| &self.arrays[array]);
         let each = part.into_iter().flat_map(|part| &part.each_from);
-        let nodes = self.reverse().of(node).iter().map(|&node| TaskId(node));
-        let each = each.map(
-            move |&from| match (&self.arrays[from as usize], task.is_element()) {
-                (from, true) => TaskId::element(from.first + index),
-                (from, false) => TaskId(from.node),
-            },
-        );
+        let nodes = self.reverse().of(node).iter().map(|&node| self.task(node));
+        let each = each.map(move |&from| match (&self.arrays[from as usize], index) {
+            (from, Some(index)) => TaskId::element(from.first + index),
+            (from, None) => self.task(from.node),
+        });
         nodes.chain(each)
     }
 
-    fn elements(&self, array: usize) -> impl Iterator<Item = TaskId> + use<> {
+    pub(crate) fn elements(&self, array: usize) -> impl Iterator<Item = TaskId> + use<> {
         let ArrayPart { first, len, .. } = self.arrays[array];
         (first..first + len).map(|number| TaskId(ELEMENT | number))
     }
@@ -364,8 +378,8 @@ impl Frozen {
     pub(crate) fn node_label(&self, node: u32) -> String {
         match self.labels.get(&node) {
             Some(name) => name.to_string(),
-            None if self.array_of_node(node).is_some() => format!("array {node}"),
-            None => format!("task {node}"),
+            None if self.array_of_node(node).is_some() => format!("array {}", self.base + node),
+            None => format!("task {}", self.base + node),
         }
     }
 }
@@ -405,7 +419,9 @@ impl GraphSource for Frozen {
 
 impl Reverse {
     fn new(csr: &Csr) -> Self {
-        let mut ends: Box<[u32]> = csr.in_degrees.clone();
+        let mut ends = vec![0; csr.len() as usize].into_boxed_slice();
+        let successors = (0..csr.len()).flat_map(|node| csr.successors(node));
+        successors.for_each(|&entry| ends[node_of(entry) as usize] += 1);
         let mut total = 0;
         for end in &mut ends {
             total += std::mem::replace(end, total);
@@ -450,11 +466,6 @@ impl ArrayPart {
     pub(crate) fn ids(&self, elements: Range<u32>) -> Range<u32> {
         let first = self.first | ELEMENT;
         first + elements.start..first + elements.end
-    }
-
-    /// Whether the array as a node has to become ready, before its elements do or beside what they wait for.
-    pub(crate) fn is_opened(&self, in_degree: u32) -> bool {
-        self.each_from.is_empty() || in_degree > 0
     }
 }
 

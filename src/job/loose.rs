@@ -4,7 +4,7 @@
 //! of a success knows no difference between edges.
 
 use super::frozen::array_of_node;
-use super::{Frozen, Job};
+use super::{Frozen, Job, Needs};
 use crate::graph::{Csr, node_of};
 use crate::model::{TaskId, TaskSettings};
 use crate::work::TaskRef;
@@ -44,10 +44,16 @@ impl Job {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn order_any_outcome(&mut self, before: impl Into<TaskRef>, after: impl Into<TaskRef>) {
-        let (before, after) = (before.into(), after.into());
-        if self.knows(after.node, before) && self.knows(before.node, after) {
-            self.edges.add_edge(before.node, after.node);
-            self.any_outcome.push((before.node, after.node));
+        let before = before.into();
+        let Some(after) = self.own(after.into()) else {
+            return;
+        };
+        if before.job == self.tag {
+            let before = self.local(before);
+            self.edges.add_edge(before, after);
+            self.any_outcome.push((before, after));
+        } else {
+            self.follow_earlier(after, before, Needs::End);
         }
     }
 
@@ -111,6 +117,15 @@ impl Frozen {
         let edges = self.loose_from(from);
         let found = edges.binary_search_by_key(&to, |edge| edge.to).ok()?;
         edges.get(found).copied()
+    }
+
+    /// What one node needs of the end of another that it waits for.
+    pub(crate) fn needs(&self, from: u32, to: u32) -> Needs {
+        match self.loose_edge(from, to) {
+            None => Needs::Value,
+            Some(edge) if edge.any_outcome => Needs::End,
+            Some(_) => Needs::Success,
+        }
     }
 
     /// The loose edge between two tasks, if that is what makes the one wait for the other.

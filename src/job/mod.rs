@@ -1,5 +1,6 @@
 //! Jobs: tasks, task arrays and their dependencies, as they are described; and frozen, as they are run.
 
+mod addition;
 mod build;
 #[cfg(feature = "command")]
 mod command;
@@ -15,6 +16,7 @@ pub use build::Job;
 pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
+pub(crate) use addition::{Late, Needs, Numbers, Ties};
 pub(crate) use frozen::{ArrayPart, Frozen};
 pub(crate) use loose::LooseEdge;
 pub(crate) use rules::Rules;

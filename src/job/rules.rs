@@ -7,7 +7,7 @@ use crate::model::{
 };
 
 /// The rules of a job.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rules {
     azure: bool,
     on_task_failure: Option<OnTaskFailure>,

@@ -7,8 +7,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 /// Settings of a job as a whole.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct JobSettings {
+    /// Its runs take more tasks.
+    pub(super) open: bool,
     pub(super) policy: FailurePolicy,
     pub(super) priority: i32,
     pub(super) time_limit: Option<Duration>,
@@ -20,6 +22,19 @@ pub(super) struct JobSettings {
 impl JobSettings {
     pub(super) fn order(&self) -> TaskOrder {
         self.task_order.unwrap_or_else(|| self.rules.task_order())
+    }
+
+    /// Those of a job that was frozen.
+    pub(super) fn of(job: &Frozen) -> Self {
+        JobSettings {
+            open: job.open,
+            policy: job.policy,
+            priority: job.priority,
+            time_limit: job.time_limit,
+            task_order: Some(job.task_order),
+            max_parallel_tasks: job.max_parallel_tasks,
+            rules: job.rules,
+        }
     }
 }
 
@@ -45,10 +60,9 @@ impl Job {
     /// Sets when and how often a task, or each element of an array, may run. What was set before is kept where this
     /// sets nothing.
     pub fn configure(&mut self, task: impl Into<TaskRef>, settings: TaskSettings) {
-        let task = task.into();
-        if self.knows(task.node, task) {
-            let before = self.settings.remove(&task.node).unwrap_or_default();
-            self.settings.insert(task.node, settings.or(&before));
+        if let Some(node) = self.own(task.into()) {
+            let before = self.settings.remove(&node).unwrap_or_default();
+            self.settings.insert(node, settings.or(&before));
         }
     }
 
@@ -145,7 +159,7 @@ impl Frozen {
     pub(crate) fn settings_of(&self, task: TaskId) -> &TaskSettings {
         let node = match task.is_element() {
             _ if self.settings.is_empty() => None,
-            false => Some(task.0),
+            false => Some(task.0.wrapping_sub(self.base)),
             true => self.locate(task).map(|(node, _)| node),
         };
         node.map_or(&self.defaults, |node| self.node_settings(node))
@@ -177,9 +191,9 @@ impl Frozen {
 
     /// The arrays of which only so many elements may run at once, by node.
     pub(crate) fn limited_arrays(&self) -> impl Iterator<Item = (u32, u32)> {
-        let limit = |part: &ArrayPart| self.settings_of(TaskId(part.node)).max_parallel;
+        let limit = |part: &ArrayPart| self.settings_of(TaskId(self.base + part.node)).max_parallel;
         let arrays = self.arrays.iter();
-        arrays.filter_map(move |part| Some((part.node, limit(part)?.max(1))))
+        arrays.filter_map(move |part| Some((self.base + part.node, limit(part)?.max(1))))
     }
 
     /// Every task that has a deadline.
@@ -187,7 +201,7 @@ impl Frozen {
         if self.defaults.deadline.is_none() && self.settings.is_empty() {
             return Vec::new();
         }
-        let nodes = (0..self.units.len() as u32).map(TaskId);
+        let nodes = (0..self.units.len() as u32).map(|node| self.task(node));
         let limited = nodes.filter_map(|node| Some((self.settings_of(node).deadline?, node)));
         limited
             .flat_map(|(deadline, node)| self.tasks_of(node).map(move |task| (deadline, task)))
@@ -196,7 +210,7 @@ impl Frozen {
 
     /// The elements of an array, or the single task that a node is.
     pub(crate) fn tasks_of(&self, node: TaskId) -> impl Iterator<Item = TaskId> + use<> {
-        let array = self.array_of_node(node.0);
+        let array = self.array_of_node(node.0 - self.base);
         let (first, len) = array.map_or((node.0, 1), |array| {
             let part = &self.arrays[array];
             (ELEMENT | part.first, part.len)

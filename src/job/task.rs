@@ -1,7 +1,7 @@
 //! A single task with settings of its own.
 
 use crate::model::{Backoff, ExitConditions, JobTag, MaxRetries, Name, Resources, TaskSettings};
-use crate::work::{Body, Inputs, Slot, TaskRef, Unit, Upstream, task_unit};
+use crate::work::{Body, Inputs, Places, Slot, TaskRef, Unit, Upstream, task_unit};
 use std::fmt;
 use std::time::Duration;
 
@@ -28,7 +28,8 @@ pub struct Task<T> {
 
 /// A body that has not been placed yet.
 pub(super) trait MakeUnit<T> {
-    fn make(self: Box<Self>, slot: Slot<T>) -> Box<dyn Unit>;
+    /// `relocate` is for [its inputs](Places::relocate).
+    fn make(self: Box<Self>, slot: Slot<T>, relocate: &mut Relocate<'_>) -> Box<dyn Unit>;
 
     /// The body, if it is a command, which can still be changed.
     #[cfg(feature = "command")]
@@ -37,9 +38,15 @@ pub(super) trait MakeUnit<T> {
     }
 }
 
-impl<T, F: FnOnce(Slot<T>) -> Box<dyn Unit>> MakeUnit<T> for F {
-    fn make(self: Box<Self>, slot: Slot<T>) -> Box<dyn Unit> {
-        self(slot)
+/// Says where an input lies, given where its handle says that it does.
+pub(super) type Relocate<'a> = dyn FnMut(u32) -> u32 + 'a;
+
+impl<T, F> MakeUnit<T> for F
+where
+    F: FnOnce(Slot<T>, &mut Relocate<'_>) -> Box<dyn Unit>,
+{
+    fn make(self: Box<Self>, slot: Slot<T>, relocate: &mut Relocate<'_>) -> Box<dyn Unit> {
+        self(slot, relocate)
     }
 }
 
@@ -53,13 +60,14 @@ impl<T: Send + Sync + 'static> Task<T> {
     {
         let mut upstreams = Vec::new();
         inputs.upstreams(&mut |input| upstreams.push(input));
-        let places = inputs.places();
+        let mut places = inputs.places();
+        let make = move |slot: Slot<T>, relocate: &mut Relocate<'_>| {
+            places.relocate(relocate);
+            task_unit(body, places, slot)
+        };
         Task {
             inputs: upstreams,
-            ..Task::of_unit(
-                name.into(),
-                Box::new(move |slot| task_unit(body, places, slot)),
-            )
+            ..Task::of_unit(name.into(), Box::new(make))
         }
     }
 

@@ -13,7 +13,7 @@ use super::writer::{Writer, written_of};
 use super::{FileStore, JournalError, Pace, Store};
 use crate::engine::{self, Durable, Engine, Past, Survey};
 use crate::job::FrozenJob;
-use crate::model::{Capacity, Result};
+use crate::model::{Error, ErrorKind, Offer, Result};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -126,8 +126,9 @@ impl Journal {
         mut self,
         engine: &Arc<Engine>,
         job: &FrozenJob,
-        nodes: &[Capacity],
+        offer: &Offer,
     ) -> Result<(Arc<engine::Run>, Reuse)> {
+        refuse_open(job)?;
         let survey = Survey::of(job.inner());
         let mut submission = Submission::of(job.inner(), &survey, now())?;
         let durable = Arc::new(Durable::default());
@@ -136,7 +137,7 @@ impl Journal {
             submission.at = old.at;
         }
         let carried = Duration::from_millis(now().saturating_sub(submission.at));
-        let run = engine.prepare(job, durable.clone(), carried);
+        let run = engine.prepare((job, offer), durable.clone(), carried);
         self.state.submission = old;
         let (past, reuse) = match self.state.submission.is_some() {
             false => {
@@ -151,7 +152,7 @@ impl Journal {
             ..reuse
         };
         self.load_checkpoints(&durable);
-        let started = engine.go_on(&run, nodes, past);
+        let started = engine.go_on(&run, offer, past);
         let Journal {
             store, place, pace, ..
         } = self;
@@ -207,6 +208,18 @@ impl Journal {
     fn append(&mut self, records: &[Record]) -> Result<()> {
         let appended = self.store.append(&encoded(records));
         appended.map_err(|error| self.place.error(error))
+    }
+}
+
+/// What is added while a job runs would have to be described in the journal, body and all.
+fn refuse_open(job: &FrozenJob) -> Result<()> {
+    match job.inner().open {
+        false => Ok(()),
+        true => Err(Error::new(
+            ErrorKind::Unsupported,
+            "is open, and a journal can't hold tasks that are added while it runs; describe all of them before",
+        )
+        .in_job(job.name())),
     }
 }
 

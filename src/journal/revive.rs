@@ -153,7 +153,7 @@ impl<'a> Revival<'a> {
     }
 
     fn put_output(&mut self, node: u32, index: u32, old: u32) -> Result<(), String> {
-        let (unit, values) = (&*self.job.units[node as usize], &self.run.flow().values);
+        let (unit, values) = (&*self.job.units[node as usize], &self.run.flow().first.values);
         let bytes = self.state.output_of(old);
         let put = || unit.restore(values, index, bytes);
         match catch_unwind(AssertUnwindSafe(put)) {
@@ -244,8 +244,8 @@ const NOT_KEPT: &str = "its output could not be written down";
 
 /// The output is written down already; and what the task read is let go.
 fn release(unit: &dyn Unit, run: &Run, index: u32) {
-    unit.let_go(&run.flow().values, index);
-    unit.release(&run.flow().values, index);
+    unit.let_go(&run.flow().first.values, index);
+    unit.release(&run.flow().first.values, index);
 }
 
 impl Past {

@@ -42,8 +42,8 @@ impl Pool {
     /// written. Then nothing was started.
     pub fn submit_durable(&self, job: impl IntoFrozen, journal: Journal) -> Result<Run> {
         let job = job.into_frozen()?;
-        let nodes = self.nodes_for(&job)?;
-        let (run, reuse) = journal.begin(self.engine(), &job, &nodes)?;
+        let offer = self.offer_for(&job)?;
+        let (run, reuse) = journal.begin(self.engine(), &job, &offer)?;
         self.note_journal(&run);
         Ok(Run::durable(run, reuse))
     }

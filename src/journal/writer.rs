@@ -304,7 +304,7 @@ impl Writer {
 
 /// Adds the bytes of an output that is held, and lets it go.
 fn encode(run: &Run, node: u32, index: u32, to: &mut Vec<u8>) -> Result<(), CodecError> {
-    let (unit, values) = (&run.job().units[node as usize], &run.flow().values);
+    let (unit, values) = (&run.job().units[node as usize], &run.flow().first.values);
     let encode = || unit.encode_output(values, index, to);
     let encoded = catch_unwind(AssertUnwindSafe(encode));
     unit.let_go(values, index);

@@ -27,6 +27,16 @@ pub enum DefectKind {
     /// A handle that another job gave out.
     #[error("it depends on a task of another job; use handles of the job they are passed to")]
     ForeignHandle,
+    /// A task that the run had already, and that an addition would change.
+    #[error(
+        "the run has it already, so that it can't be changed or made to wait; say this of what is added"
+    )]
+    AddedBefore,
+    /// An addition that changes what holds for the job as a whole.
+    #[error(
+        "an addition can't change settings of the job as a whole; make them before it is submitted"
+    )]
+    JobSettings,
     /// Tasks that wait for each other, in the order of waiting, the first repeated at the end.
     #[error("these tasks wait for each other: {}; remove one of the dependencies", .0.join(" → "))]
     Cycle(Vec<String>),

@@ -74,6 +74,8 @@ pub enum ErrorKind {
     OutputFreed,
     /// The handle belongs to another job, or the index is not in the array.
     UnknownTask,
+    /// The run takes no more tasks: it was [sealed](crate::Run::seal), has ended, or was submitted whole.
+    Sealed,
     /// What was asked for can't be done with a task that stands, or ended, as this one did.
     InvalidState,
     /// Two functions of one name and version in a registry.

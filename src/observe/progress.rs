@@ -38,12 +38,8 @@ pub struct ArrayProgress {
 
 impl Progress {
     pub(crate) fn of(run: &Run) -> Self {
-        let job = run.job();
-        let arrays = job.arrays.iter().enumerate();
-        let arrays = arrays.map(|(at, part)| ArrayProgress {
-            name: job.node_label(part.node),
-            tasks: run.counts_of(at),
-        });
+        let arrays = run.array_counts().into_iter();
+        let arrays = arrays.map(|(name, tasks)| ArrayProgress { name, tasks });
         let tasks = run.counts();
         Progress {
             job: run.name().to_owned(),

@@ -36,7 +36,7 @@ impl Story {
 
     /// What it waited for, and waits for.
     fn tell_upstreams(&mut self, run: &Run, task: TaskId) {
-        let before: Vec<_> = run.job().direct_predecessors(task).collect();
+        let before: Vec<_> = run.direct_predecessors(task);
         match before.len() {
             0 => self.tell(None, "it waits for no other task"),
             1..=5 => before.iter().for_each(|&before| {

@@ -70,7 +70,7 @@ impl Tasks<'_> {
 
     /// Only the task, or the elements of the array, of this name.
     pub fn named(mut self, name: &str) -> Self {
-        self.sought.of = self.run.run.job().named(name);
+        self.sought.of = self.run.run.named(name);
         self.unknown |= self.sought.of.is_none();
         self
     }

@@ -1,7 +1,7 @@
 //! How the tasks of runs have ended, or stand: remembered for assertions, without keeping a run longer than its user does.
 
 use crate::engine::Run;
-use crate::model::{ELEMENT, Error, TaskId, TaskState};
+use crate::model::{Error, TaskId, TaskState};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -76,10 +76,11 @@ impl Ends {
 
 /// Single tasks, arrays, and their elements.
 fn tasks(run: &Run) -> impl Iterator<Item = TaskId> + '_ {
-    let job = run.job();
-    let elements: u32 = job.arrays.iter().map(|array| array.len).sum();
-    let nodes = (0..job.units.len() as u32).map(TaskId);
-    nodes.chain((0..elements).map(|number| TaskId(ELEMENT | number)))
+    run.flow().segments().flat_map(|segment| {
+        let nodes = (0..segment.job.units.len() as u32).map(|node| segment.job.task(node));
+        let elements = segment.job.elements.clone().map(TaskId::element);
+        nodes.chain(elements).collect::<Vec<_>>()
+    })
 }
 
 fn own_part<'a>(name: &'a str, job: &str) -> &'a str {

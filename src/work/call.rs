@@ -3,9 +3,10 @@
 use super::Context;
 use super::context::Locals;
 use super::values::Values;
-use crate::model::{Panic, ProgressReport, TaskId};
+use crate::model::{JobTag, Panic, ProgressReport, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Gate, Signal, Turnstile};
+use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -104,7 +105,18 @@ pub(crate) trait Host: Send + Sync {
     /// Worker-local state of this run.
     fn locals(&self) -> &Locals;
 
-    /// The storage of the run's outputs.
+    /// What holds the task's output.
+    fn storage_of(self: Arc<Self>, task: TaskId) -> Arc<dyn Storage>;
+
+    /// Handles of what was described with the task have this tag.
+    fn tag_of(&self, task: TaskId) -> JobTag;
+
+    /// The run itself, for those who know what it is.
+    fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// What holds the outputs of tasks that were described together, and the run that they are of.
+pub(crate) trait Storage: Send + Sync {
     fn values(&self) -> &Values;
 }
 

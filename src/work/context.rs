@@ -1,6 +1,7 @@
 //! What a body can ask about the attempt it is.
 
 use super::call::{Host, Instance};
+use super::handles::TaskRef;
 use crate::model::{Fraction, Panic, ProgressReport, TaskId};
 use crate::sync::lock;
 use std::any::{Any, TypeId};
@@ -61,6 +62,15 @@ impl Context {
     pub fn is_cancelled(&self) -> bool {
         self.host
             .is_cancelled(self.task, self.leased.then_some(self.attempt))
+    }
+
+    /// The task being run, or the element of an array: for tasks that it [adds](Context::add) and that are to start after
+    /// it has succeeded.
+    pub fn this(&self) -> TaskRef {
+        TaskRef {
+            job: self.host.tag_of(self.task),
+            task: self.task,
+        }
     }
 
     /// Says how far the body is: a fraction from 0 to 1, or `(done, total)`. Whoever listens hears of it
@@ -150,6 +160,18 @@ impl Context {
         let result = body(&mut state);
         self.host.locals().give_back(state);
         result
+    }
+}
+
+/// What the façade needs to know of it.
+impl Context {
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
+    /// The task being run, and its attempt, if that was leased.
+    pub(crate) fn attempted(&self) -> (TaskId, Option<u32>) {
+        (self.task, self.leased.then_some(self.attempt))
     }
 }
 

@@ -29,7 +29,8 @@ pub struct Element<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TaskRef {
     pub(crate) job: JobTag,
-    pub(crate) node: u32,
+    /// A node; or an element, of an array that is running.
+    pub(crate) task: TaskId,
 }
 
 /// Which task of a run is meant: a handle, a whole array, an element, or a [`TaskId`] of the run's job.
@@ -124,7 +125,7 @@ macro_rules! references {
     ($($name:ident),*) => {$(
         impl<T> From<$name<T>> for TaskRef {
             fn from(handle: $name<T>) -> Self {
-                TaskRef { job: handle.job, node: handle.node }
+                TaskRef { job: handle.job, task: handle.id() }
             }
         }
 

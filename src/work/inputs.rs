@@ -103,6 +103,9 @@ pub trait Place: Copy + Send + Sync + 'static {
     /// Whether letting go of it does anything.
     const OWNED: bool;
 
+    /// It lies elsewhere: see [`Slot::relocate`].
+    fn relocate(&mut self, to: &mut dyn FnMut(u32) -> u32);
+
     /// # Safety
     /// As [`Values::get`], for the consumer's element `index`.
     unsafe fn get<'v>(&self, values: &'v Values, index: usize) -> &'v Self::Value;
@@ -138,6 +141,10 @@ impl<T: Send + Sync + 'static> Place for One<T> {
     type Value = T;
     const OWNED: bool = std::mem::needs_drop::<T>();
 
+    fn relocate(&mut self, to: &mut dyn FnMut(u32) -> u32) {
+        self.0.relocate(to);
+    }
+
     #[inline]
     unsafe fn get<'v>(&self, values: &'v Values, _: usize) -> &'v T {
         // SAFETY: the caller's.
@@ -157,6 +164,10 @@ impl<T: Send + Sync + 'static> Place for One<T> {
 impl<T: Send + Sync + 'static> Place for Whole<T> {
     type Value = [T];
     const OWNED: bool = std::mem::needs_drop::<T>();
+
+    fn relocate(&mut self, to: &mut dyn FnMut(u32) -> u32) {
+        self.0.relocate(to);
+    }
 
     #[inline]
     unsafe fn get<'v>(&self, values: &'v Values, _: usize) -> &'v [T] {
@@ -178,6 +189,10 @@ impl<T: Send + Sync + 'static> Place for Whole<T> {
 impl<T: Send + Sync + 'static> Place for Same<T> {
     type Value = T;
     const OWNED: bool = std::mem::needs_drop::<T>();
+
+    fn relocate(&mut self, to: &mut dyn FnMut(u32) -> u32) {
+        self.0.relocate(to);
+    }
 
     #[inline]
     unsafe fn get<'v>(&self, values: &'v Values, index: usize) -> &'v T {
@@ -212,6 +227,9 @@ pub trait Places: Copy + Send + Sync + 'static {
 
     /// Whether letting go of them does anything.
     const OWNED: bool;
+
+    /// They lie elsewhere: see [`Slot::relocate`], for each, in the order of the inputs.
+    fn relocate(&mut self, to: &mut dyn FnMut(u32) -> u32);
 
     /// # Safety
     /// As [`Place::get`], for each.
@@ -369,6 +387,10 @@ macro_rules! tuples {
         impl<$($name: Place),*> Places for ($($name,)*) {
             type Args = ($(Ref<$name::Value>,)*);
             const OWNED: bool = false $(|| $name::OWNED)*;
+
+            fn relocate(&mut self, _to: &mut dyn FnMut(u32) -> u32) {
+                $(self.$index.relocate(_to);)*
+            }
 
             #[inline]
             unsafe fn get<'v>(&self, _values: &'v Values, _index: usize) -> ($(&'v $name::Value,)*) {

@@ -39,20 +39,20 @@ pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};
 
-pub(crate) use call::{Call, Host, Instance, LanePass, Launcher};
+pub(crate) use call::{Call, Host, Instance, LanePass, Launcher, Storage};
 #[cfg(feature = "codec")]
 #[allow(unused_imports, reason = "not every feature that needs one needs both")]
 pub(crate) use codec::{decode, encode, take};
 #[cfg(feature = "command")]
 pub(crate) use command::{EachItself, Launched, Live, LiveStreams};
 pub(crate) use context::Locals;
-#[cfg(feature = "journal")]
-pub(crate) use identity::{CommandParts, Identity, Item as ItemBytes};
 #[cfg(all(feature = "command", feature = "journal"))]
 pub(crate) use identity::environment;
-pub(crate) use inputs::{Prepend, Ref, Upstream};
+#[cfg(feature = "journal")]
+pub(crate) use identity::{CommandParts, Identity, Item as ItemBytes};
+pub(crate) use inputs::{Places, Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
 pub(crate) use unit::{
     Kind, Later, Queued, Step, Unit, each_unit, index_unit, map_unit, task_unit,
 };
-pub(crate) use values::{Layout, Slot, Values};
+pub(crate) use values::{Layout, MAX_IMPORTS, Slot, Values, import};

@@ -1,6 +1,6 @@
 //! Outputs of a run, as its user reads them.
 
-use super::call::Host;
+use super::call::Storage;
 use super::handles::{Array, Element, Handle, plain_copy};
 use super::values::{Slot, Values};
 use crate::model::{ELEMENT, JobTag, TaskId};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// An output, or the outputs of an array as a slice. Keeps the value, and the run's storage, for as long as it lives.
 pub struct Output<T: ?Sized + Stored> {
-    host: Arc<dyn Host>,
+    storage: Arc<dyn Storage>,
     place: T::Pinned,
     value: PhantomData<fn() -> Box<T>>,
 }
@@ -68,10 +68,10 @@ impl<T: ?Sized + Stored> Output<T> {
     /// Pins the output of tasks that have succeeded; `None` when it has been freed.
     ///
     /// # Safety
-    /// The task, or every element, has succeeded in the run that `host` is.
-    pub(crate) unsafe fn new(host: Arc<dyn Host>, place: T::Pinned) -> Option<Self> {
-        place.pin(host.values()).then(|| Output {
-            host,
+    /// The task, or every element, has succeeded in the run that `storage` is of.
+    pub(crate) unsafe fn new(storage: Arc<dyn Storage>, place: T::Pinned) -> Option<Self> {
+        place.pin(storage.values()).then(|| Output {
+            storage,
             place,
             value: PhantomData,
         })
@@ -83,14 +83,14 @@ impl<T: ?Sized + Stored> Deref for Output<T> {
 
     fn deref(&self) -> &T {
         // SAFETY: pinned in `new`, whose caller vouched for the success.
-        unsafe { self.place.get(self.host.values()) }
+        unsafe { self.place.get(self.storage.values()) }
     }
 }
 
 impl<T: ?Sized + Stored> Drop for Output<T> {
     fn drop(&mut self) {
         // SAFETY: pinned in `new`.
-        unsafe { self.place.unpin(self.host.values()) }
+        unsafe { self.place.unpin(self.storage.values()) }
     }
 }
 

@@ -539,11 +539,13 @@ fn later<T: Send + Sync + 'static>(
 ) -> Later {
     let (host, task) = (call.host.clone(), call.task());
     let attempt = (call.attempt, call.instance.index);
+    let storage = host.clone().storage_of(task);
     Box::pin(async move {
         let value = future.await?;
         // SAFETY: `commit` puts only for the current attempt.
         let put = |value| unsafe {
-            host.values()
+            storage
+                .values()
                 .put(slot, index as usize, len as usize, value, wanted)
         };
         Ok(commit(&host, task, attempt, value, put))

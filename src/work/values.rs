@@ -8,6 +8,10 @@
 //!
 //! A value whose type needs dropping is *owned*: a counter beside it says how many still want it. It is dropped when
 //! the last dependent has succeeded, or with the run. Counters start at zero, which means "no value".
+//!
+//! A run to which tasks are added has several storages. What was added reads earlier outputs through *imports*: slots
+//! behind all others, each of which stands for a slot of another storage of the same run. All storages live as long as the
+//! run, and such a run keeps its outputs as long, so that readers through imports aren't counted.
 
 use crate::model::Panic;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +22,19 @@ use std::ptr::NonNull;
 
 /// Offsets are counted in these, so that a `u32` reaches 32 GiB.
 const UNIT: usize = 8;
+
+/// From here on, slots are imports. What is left for them are the last 512 MiB that offsets would reach.
+const IMPORTS: u32 = 0xFC00_0000;
+
+/// The most imports of one storage.
+pub(crate) const MAX_IMPORTS: u32 = u32::MAX - IMPORTS;
+
+/// A slot of another storage of the same run.
+#[derive(Clone, Copy)]
+struct Import {
+    base: NonNull<u8>,
+    at: u32,
+}
 
 /// Where a task's output lies, or the outputs of an array's elements, one after another.
 pub(crate) struct Slot<T> {
@@ -45,6 +62,16 @@ impl<T> Slot<T> {
         }
     }
 
+    /// Makes the slot one of another storage's; `to` is given where it lies there, and says which [import](import) it is.
+    pub(crate) fn relocate(&mut self, to: &mut dyn FnMut(u32) -> u32) {
+        self.at = to(self.at);
+    }
+
+    #[inline]
+    fn is_import(self) -> bool {
+        self.at >= IMPORTS
+    }
+
     fn value_offset(self, index: usize) -> usize {
         self.at as usize * UNIT + index * size_of::<T>()
     }
@@ -53,6 +80,11 @@ impl<T> Slot<T> {
         let counters = counters_size::<T>(len).unwrap_or_default(); // checked when it was laid out
         self.at as usize * UNIT - counters + index * size_of::<AtomicU32>()
     }
+}
+
+/// Where an import lies, for [`Slot::relocate`].
+pub(crate) fn import(number: u32) -> u32 {
+    IMPORTS + number
 }
 
 /// What the counters of `len` values take, padded so that the values after them are aligned.
@@ -102,7 +134,9 @@ impl Layout {
         let end = start.checked_add(values)?.checked_next_multiple_of(UNIT)?;
         let align = self.align.max(align::<T>());
         // What fits the limit has an address: a run can be given its storage.
-        u32::try_from(end / UNIT).ok()?;
+        u32::try_from(end / UNIT)
+            .ok()
+            .filter(|&end| end < IMPORTS)?;
         Memory::from_size_align(end, align).ok()?;
         let at = (start / UNIT) as u32;
         *self = Layout { size: end, align };
@@ -118,6 +152,7 @@ impl Layout {
 pub struct Values {
     base: NonNull<u8>,
     memory: Option<Memory>,
+    imports: Box<[Import]>,
     /// How many want each output beside its dependents: whoever writes it down.
     holders: u32,
 }
@@ -142,6 +177,7 @@ impl Values {
         Values {
             base,
             memory,
+            imports: Box::default(),
             holders: 0,
         }
     }
@@ -152,12 +188,41 @@ impl Values {
         self.holders = 1;
     }
 
+    /// Storage that also reads others of the same run, each at an offset: its imports, in the order of their numbers.
+    pub(crate) fn with_imports<'a>(
+        layout: Layout,
+        imports: impl IntoIterator<Item = (&'a Values, u32)>,
+    ) -> Self {
+        let import = |(values, at): (&Values, u32)| Import {
+            base: values.base,
+            at,
+        };
+        let mut values = Values::new(layout);
+        values.imports = imports.into_iter().map(import).collect();
+        values
+    }
+
+    #[inline]
     fn value<T>(&self, slot: Slot<T>, index: usize) -> *mut T {
         if size_of::<T>() == 0 {
             return NonNull::dangling().as_ptr();
         }
+        if slot.is_import() {
+            return self.imported(slot, index);
+        }
         // SAFETY: the slot was laid out in this storage.
         unsafe { self.base.as_ptr().add(slot.value_offset(index)).cast() }
+    }
+
+    #[cold]
+    fn imported<T>(&self, slot: Slot<T>, index: usize) -> *mut T {
+        let Import { base, at } = self.imports[(slot.at - IMPORTS) as usize];
+        let there = Slot::<T> {
+            at,
+            value: PhantomData,
+        };
+        // SAFETY: the slot was laid out in that storage, which lives as long as the run.
+        unsafe { base.as_ptr().add(there.value_offset(index)).cast() }
     }
 
     fn counter<T>(&self, slot: Slot<T>, index: usize, len: usize) -> &AtomicU32 {
@@ -229,6 +294,7 @@ impl Values {
     #[inline]
     pub(crate) unsafe fn release<T>(&self, slot: Slot<T>, index: usize, len: usize) {
         if Slot::<T>::OWNED
+            && !slot.is_import()
             && self
                 .counter(slot, index, len)
                 .fetch_sub(1, Ordering::AcqRel)

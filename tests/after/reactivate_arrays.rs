@@ -227,3 +227,26 @@ fn tens_of_thousands_of_skipped_tasks_come_back() {
         assert_eq!(state(&run, last), TaskState::Succeeded);
     });
 }
+
+#[test]
+fn an_empty_array_that_has_succeeded_is_not_cancelled_and_keeps_nothing_from_running_again() {
+    within_30s(|| {
+        let (begun, has_begun) = channel();
+        let mut job = Job::new("empty");
+        let first = job.task("first", (), || 1);
+        let none = job.array("none", 0, |i: &usize| *i);
+        job.order(first, none);
+        let last = job.map_with("last", 0..3usize, &none, move |i: &usize, all: &[usize]| {
+            let _ = begun.send(());
+            i + all.len()
+        });
+        let pool = pool();
+        let run = pool.submit(job).expect("submitted");
+        has_begun.recv().expect("all before has ended");
+        run.cancel_subtree(first).expect("known");
+        let again = run.reactivate_subtree(first).expect("known");
+        assert!(again <= 3, "only what was cancelled");
+        run.wait().expect("nothing is in its way");
+        assert_eq!(*run.output(last.at(2)).wait().expect("ran"), 2);
+    });
+}

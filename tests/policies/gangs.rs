@@ -164,7 +164,12 @@ fn a_gang_is_not_starved_by_a_stream_of_small_ones() {
         let plug = Plug::new(&pool, Resources::default());
         let mut job = Job::new("sizes");
         let (count, seen) = (small.clone(), small);
-        let body = move || seen.load(Ordering::SeqCst);
+        let both = Barrier::new(2);
+        let body = move || {
+            let before = seen.load(Ordering::SeqCst);
+            both.wait();
+            before
+        };
         let large = job.add(Task::new("gang", (), body).resources(gang(2)));
         job.map("after", 0..10_000u32, move |_: &u32| {
             count.fetch_add(1, Ordering::SeqCst);

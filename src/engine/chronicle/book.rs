@@ -167,7 +167,7 @@ impl Book {
 
     /// Takes in a run that has begun before somebody listened.
     pub(super) fn add_run(&mut self, opening: &Opening) {
-        let mut table = RunTable::new(opening.run.flow().job.clone(), self.entered);
+        let mut table = RunTable::new(opening.run.flow().first.job.clone(), self.entered);
         for &(task, state) in &opening.states {
             table.set_state(task, state);
         }

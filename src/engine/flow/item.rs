@@ -67,6 +67,11 @@ impl Item {
         }
     }
 
+    /// What tells its segment: its first element, or the node that its first source has the number of.
+    pub(super) fn first_task(self) -> TaskId {
+        TaskId(self.start & !SOURCES)
+    }
+
     /// How many tasks it begins with: an array to be opened counts as one.
     pub(crate) fn len(self) -> u32 {
         match self.ready() {
@@ -75,8 +80,9 @@ impl Item {
         }
     }
 
-    /// What is left of it without these tasks. `sources` are the job's, ascending.
-    pub(crate) fn without(self, sources: &[u32], tasks: &BTreeSet<TaskId>) -> Vec<Item> {
+    /// What is left of it without these tasks. `sources` are those of its segment, ascending, whose first node is called
+    /// `base`.
+    pub(crate) fn without(self, base: u32, sources: &[u32], tasks: &BTreeSet<TaskId>) -> Vec<Item> {
         let cut = |range: Range<u32>, at: Vec<u32>, item: fn(Range<u32>) -> Item| {
             let starts = std::iter::once(range.start).chain(at.iter().map(|&at| at + 1));
             let ends = at.iter().copied().chain([range.end]);
@@ -93,9 +99,10 @@ impl Item {
             }
             Ready::Sources(range) => {
                 let nodes = tasks.iter().filter(|task| !task.is_element());
-                let positions = nodes.filter_map(|task| sources.binary_search(&task.0).ok());
+                let nodes = nodes.filter_map(|task| task.0.checked_sub(base));
+                let positions = nodes.filter_map(|node| sources.binary_search(&node).ok());
                 let positions = positions
-                    .map(|at| at as u32)
+                    .map(|at| base + at as u32)
                     .filter(|at| range.contains(at));
                 let positions = positions.collect();
                 cut(range, positions, Item::sources)
@@ -143,7 +150,7 @@ mod tests {
     fn tasks_are_cut_out_of_what_is_ready() {
         let tasks = [3, 5, 5 | ELEMENT, 9 | ELEMENT, 12 | ELEMENT].map(TaskId);
         let (sources, tasks) = ([0, 3, 4, 5], BTreeSet::from(tasks));
-        let rest = |item: Item| item.without(&sources, &tasks);
+        let rest = |item: Item| item.without(0, &sources, &tasks);
         assert_eq!(rest(Item::node(3)), []);
         assert_eq!(rest(Item::node(4)), [Item::node(4)]);
         assert_eq!(

@@ -6,7 +6,7 @@
 
 use super::shift::Shift;
 use super::witness::{Nobody, Witness};
-use super::{Flow, Item, Sink};
+use super::{Flow, Item, Segment, SegmentRef, Settled, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Bell, Signal, Turnstile};
@@ -25,7 +25,7 @@ pub(crate) trait Supervisor {
     /// The task's body returned an error or panicked. The lane is outside the gate.
     fn failed(&self, task: TaskId, cause: BoxError);
     /// All elements of an array have succeeded: what it wanted as a whole is let go.
-    fn finish(&self, array: usize);
+    fn finish(&self, node: u32);
     /// A node is ready that only the policy starts.
     fn queue_node(&self, node: u32);
     /// Elements are ready that only the policy starts.
@@ -33,7 +33,7 @@ pub(crate) trait Supervisor {
     /// A task that somebody watches has ended.
     fn watched(&self, node: u32);
     /// Elements of an array that somebody watches have ended, or all of it has.
-    fn array_settled(&self, array: usize, elements: Range<u32>);
+    fn array_settled(&self, settled: Settled);
     /// Nothing is left unfinished.
     fn finished(&self);
     /// Ready work that the lane will not begin.
@@ -54,9 +54,11 @@ pub(crate) struct Lane {
     pub(super) end: Cell<u32>,
     /// One after the last element of the piece being run.
     pub(super) piece_end: Cell<u32>,
-    /// Sources of the piece being run that have not been begun.
+    /// What the first node of the segment being worked on is called in its run.
+    pub(super) base: Cell<u32>,
+    /// Sources of the piece being run that have not been begun: positions in the segment's list of them.
     pub(super) sources: Cell<(u32, u32)>,
-    /// The node to go on with.
+    /// The node to go on with, counted in the segment.
     pub(super) next: Cell<Option<u32>>,
     /// How many sources make a piece. Each array has its own number of elements.
     pub(super) grain: Cell<u32>,
@@ -69,25 +71,17 @@ pub(crate) struct LaneShared {
     pub(super) progress: CachePadded<Progress>,
 }
 
-/// Elements that were settled at once.
-pub(crate) struct Settled {
-    pub(crate) array: usize,
-    pub(crate) elements: Range<u32>,
-    /// They were the last of their array.
-    pub(crate) completed: bool,
-}
-
 /// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
 /// gate closed, and by the curious at any time.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// The task being run: its node, or its array's first element.
+    /// The task being run: its node, or its array's first element, by its number in the run.
     pub(super) first: AtomicU32,
     /// The element being run, in its array.
     pub(super) cursor: AtomicU32,
     /// The first element of the piece that is not settled.
     pub(super) settled: AtomicU32,
-    /// One more than the array whose elements are being run; 0 for none.
+    /// One more than the array, in its segment, whose elements are being run; 0 for none.
     pub(super) array: AtomicU32,
     /// Successes not reported to the run.
     pub(super) unreported: AtomicU32,
@@ -132,6 +126,7 @@ impl Lane {
             deque,
             end: Cell::new(0),
             piece_end: Cell::new(0),
+            base: Cell::new(0),
             sources: Cell::new((0, 0)),
             next: Cell::new(None),
             grain: Cell::new(1),
@@ -163,31 +158,51 @@ impl Lane {
             }
             self.deque.push(item);
         }
-        let observed = witness.as_ref().is_some_and(Witness::writes);
-        let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen, observed);
-        let call = Call {
-            host,
-            values: &flow.values,
-            first: &self.shared.progress.first,
-            attempt: 1,
-            instance: Instance::ONLY,
-            gpus: None,
-            lane: Some(pass),
-            launcher: None,
-            cursor: &self.shared.progress.cursor,
-            end: &self.end,
-        };
         match witness {
-            None => Shift::new(self, flow, call, engine, bell, Nobody).run(),
-            Some(witness) => Shift::new(self, flow, call, engine, bell, witness).run(),
+            None => self.work_through(flow, host, engine, bell, seen, &Nobody),
+            Some(witness) => self.work_through(flow, host, engine, bell, seen, &witness),
         }
         flow.leave(&self.shared);
+    }
+
+    /// Until there is nothing: one segment after another.
+    fn work_through(
+        &self,
+        flow: &Flow,
+        host: &Arc<dyn Host>,
+        engine: &dyn Supervisor,
+        bell: &Bell,
+        mut seen: Signal,
+        witness: &impl Witness,
+    ) {
+        let mut segment = SegmentRef::First(&flow.first);
+        let mut next = None;
+        loop {
+            let pass = LanePass::new(&flow.gate, &self.shared.turnstile, seen, witness.writes());
+            let call = Call {
+                host,
+                values: &segment.values,
+                first: &self.shared.progress.first,
+                attempt: 1,
+                instance: Instance::ONLY,
+                gpus: None,
+                lane: Some(pass),
+                launcher: None,
+                cursor: &self.shared.progress.cursor,
+                end: &self.end,
+            };
+            let shift = Shift::new(self, flow, &segment, call, engine, bell, witness);
+            next = shift.run(next);
+            let Some(item) = next else { break };
+            seen = shift.seen().unwrap_or(seen);
+            segment = flow.segment_of(item);
+        }
     }
 
     /// Puts what this thread holds, and has not begun, where other lanes find it: its body is about to wait.
     pub(crate) fn publish(&self) {
         if let Some(next) = self.next.take() {
-            self.deque.push(Item::node(next));
+            self.deque.push(Item::node(self.base.get() + next));
         }
         self.publish_sources();
         let progress = &self.shared.progress;
@@ -202,7 +217,8 @@ impl Lane {
     pub(super) fn publish_sources(&self) {
         let (start, end) = self.sources.replace((0, 0));
         if start < end {
-            self.deque.push(Item::sources(start..end));
+            let base = self.base.get();
+            self.deque.push(Item::sources(base + start..base + end));
         }
     }
 
@@ -253,8 +269,19 @@ impl LaneShared {
         u64::from(self.progress.unreported.swap(0, Ordering::Relaxed))
     }
 
-    /// Settles the elements that the lane has run: the lane inside the gate, or the engine with it closed.
-    pub(crate) fn settle(&self, flow: &Flow, sink: &mut (impl Sink + ?Sized)) -> Option<Settled> {
+    /// An element of the array that the lane is at, if it is at one.
+    pub(super) fn array(&self) -> Option<TaskId> {
+        let is_at_one = self.progress.array.load(Ordering::Acquire) != 0;
+        is_at_one.then(|| TaskId(self.progress.first.load(Ordering::Relaxed)))
+    }
+
+    /// Settles the elements of an array of the segment that the lane has run: the lane inside the gate, or the engine with
+    /// it closed. Returns what was settled.
+    pub(crate) fn settle(
+        &self,
+        segment: &Segment,
+        sink: &mut (impl Sink + ?Sized),
+    ) -> Option<Settled> {
         let array = self.progress.array.load(Ordering::Acquire).checked_sub(1)? as usize;
         let done = self.progress.unsettled();
         if done.is_empty() {
@@ -262,13 +289,13 @@ impl LaneShared {
         }
         self.progress.settled.store(done.end, Ordering::Relaxed);
         self.progress.count(done.end - done.start);
-        let first = flow.job.arrays[array].first;
-        sink.elements_succeeded(first + done.start..first + done.end);
-        let ended = flow.elements_succeeded(array, done.clone(), sink);
+        let part = &segment.job.arrays[array];
+        sink.elements_succeeded(part.first + done.start..part.first + done.end);
+        let ended = segment.elements_succeeded(array, done.clone(), sink);
         Some(Settled {
-            array,
+            node: segment.job.base + part.node,
             elements: done,
-            completed: ended && flow.array_ended(array, sink),
+            end: ended.then(|| segment.array_ended(array, sink)),
         })
     }
 }

@@ -12,41 +12,53 @@
 
 mod array;
 mod bits;
+mod ends;
 mod item;
 mod lane;
+mod pace;
 mod passed;
+mod pieces;
+mod place;
+mod segment;
 mod shift;
+mod sinks;
 mod witness;
 mod word;
 
-use array::ArrayFlow;
-use passed::PassedEdges;
+use segment::Added;
 use word::Word;
 
+pub(crate) use array::ArrayFlow;
 pub(crate) use bits::ranges;
+pub(crate) use ends::{ArrayEnd, Settled, Verdict};
 pub(crate) use item::{Item, Ready};
-pub(crate) use lane::{Lane, LaneShared, Settled, Supervisor};
+pub(crate) use lane::{Lane, LaneShared, Supervisor};
+pub(crate) use place::Place;
+pub(crate) use segment::{Segment, SegmentRef};
 pub(crate) use witness::Witness;
 
-use crate::graph::{SOLE, Successors, node_of};
-use crate::job::{Frozen, LooseEdge};
+use crate::graph::{SOLE, Successors};
+use crate::job::Frozen;
 use crate::model::TaskId;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Gate, read, write};
 use crate::work::{Unit, Values};
 use std::ops::Range;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 /// The state of every task of one run.
 pub(crate) struct Flow {
-    pub(crate) job: Arc<Frozen>,
     pub(crate) gate: Gate,
-    pub(crate) values: Values,
-    words: Box<[Word]>,
-    arrays: Box<[ArrayFlow]>,
-    /// Tasks that have not ended, less what lanes have not yet reported.
+    /// The job as it was submitted.
+    pub(crate) first: Segment,
+    /// What came later, if the job is open.
+    added: Option<Box<Added>>,
+    total: AtomicU64,
+    /// Tasks that have not ended, less what lanes have not yet reported; one more while the run is not sealed.
     unfinished: AtomicU64,
-    pub(crate) passed: PassedEdges,
+    /// That one.
+    held: AtomicU64,
     crew: RwLock<Vec<Arc<LaneShared>>>,
 }
 
@@ -80,7 +92,7 @@ impl Nodes<'_> {
 /// Where newly ready work goes: a lane's deque, or the policy's queue.
 pub(crate) trait Sink {
     fn ready(&mut self, item: Item);
-    /// A node is ready.
+    /// A node is ready: by its number in the segment for [`Nodes::fire`], elsewhere in the run.
     #[inline]
     fn node(&mut self, node: u32) {
         self.ready(Item::node(node));
@@ -92,157 +104,73 @@ pub(crate) trait Sink {
 }
 
 impl Flow {
-    pub(crate) fn new(job: Arc<Frozen>) -> Self {
+    pub(crate) fn new(job: Arc<Frozen>, now: Duration) -> Self {
+        let held = u64::from(job.open);
         Flow {
             gate: Gate::default(),
-            values: Values::new(job.layout),
-            words: job.take_counts().into_iter().map(Word::new).collect(),
-            arrays: job.arrays.iter().map(ArrayFlow::new).collect(),
-            unfinished: AtomicU64::new(job.tasks),
-            passed: PassedEdges::default(),
+            added: job.open.then(Box::default),
+            total: AtomicU64::new(job.tasks),
+            unfinished: AtomicU64::new(job.tasks + held),
+            held: AtomicU64::new(held),
             crew: RwLock::default(),
-            job,
+            first: Segment::new(job.clone(), Values::new(job.layout), 0, now),
         }
     }
 
-    /// What can start at once.
-    pub(crate) fn initial(&self) -> Option<Item> {
-        let sources = self.job.csr.sources.len() as u32;
-        (sources > 0).then(|| Item::sources(0..sources))
-    }
-
-    pub(crate) fn word(&self, node: u32) -> &Word {
-        &self.words[node as usize]
-    }
-
-    pub(crate) fn array(&self, array: usize) -> &ArrayFlow {
-        &self.arrays[array]
-    }
-
-    /// A node has succeeded: what that makes ready goes to `sink`.
-    pub(crate) fn fire(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
-        match self.passed.is_empty() {
-            true => self.nodes().fire(node, sink),
-            false => self.fire_again(node, sink),
+    /// The segment of a task, and the task's node and index there, if the run has it.
+    pub(crate) fn locate(&self, task: TaskId) -> Option<Place<'_>> {
+        if let Some((node, index)) = self.first.job.locate(task) {
+            return Some(Place {
+                segment: SegmentRef::First(&self.first),
+                node,
+                index,
+            });
         }
+        let segment = self.added.as_ref()?.find(task)?;
+        let (node, index) = segment.job.locate(task)?;
+        Some(Place {
+            segment: SegmentRef::Added(segment),
+            node,
+            index,
+        })
     }
 
-    /// As well, but it may have ended before, without success, and some of its dependents no longer wait for it.
-    fn fire_again(&self, node: u32, sink: &mut (impl Sink + ?Sized)) {
-        for &entry in self.job.csr.successors(node) {
-            let next = node_of(entry);
-            if !self.passed.has(node, next) && self.arrives(next) {
-                sink.node(next);
-            }
-        }
-    }
-
-    /// A node waits for one thing less. Returns whether that was the last.
-    fn arrives(&self, node: u32) -> bool {
-        let sole = self.job.csr.in_degrees[node as usize] == 1;
-        sole || self.word(node).arrive()
-    }
-
-    /// The nodes, for those who settle one after another.
-    pub(crate) fn nodes(&self) -> Nodes<'_> {
-        Nodes {
-            words: &self.words,
-            units: &self.job.units,
-            successors: self.job.csr.all_successors(),
-        }
-    }
-
-    /// An array's node has become ready: its elements are, or one of their conditions is met. Returns whether the
-    /// array is done with it, which is so for one without elements.
-    pub(crate) fn open(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
-        if self.arrays[array].opened.swap(true, Ordering::AcqRel) {
-            return false;
-        }
-        let part = &self.job.arrays[array];
-        self.elements_advance(array, 0..part.len, sink);
-        part.len == 0 && self.word(part.node).ended().is_none()
-    }
-
-    /// One condition of each of these elements is met.
-    fn elements_advance(
-        &self,
-        array: usize,
-        elements: Range<u32>,
-        sink: &mut (impl Sink + ?Sized),
-    ) {
-        let Some(conditions) = &self.arrays[array].conditions else {
-            return self.elements_ready(array, elements, sink);
+    /// The segment of ready work.
+    pub(crate) fn segment_of(&self, item: Item) -> SegmentRef<'_> {
+        let added = match &self.added {
+            Some(added) if !self.first.holds(item) => added.find(item.first_task()),
+            _ => None,
         };
-        let mut ready = elements.start..elements.start;
-        for index in elements {
-            let last = conditions[index as usize].fetch_sub(1, Ordering::AcqRel) == 1;
-            if last && ready.end == index {
-                ready.end += 1;
-            } else {
-                self.elements_ready(array, ready, sink);
-                ready = index + u32::from(!last)..index + 1;
-            }
-        }
-        self.elements_ready(array, ready, sink);
+        added.map_or(SegmentRef::First(&self.first), SegmentRef::Added)
     }
 
-    fn elements_ready(&self, array: usize, elements: Range<u32>, sink: &mut (impl Sink + ?Sized)) {
-        let part = &self.job.arrays[array];
-        let numbers = part.first + elements.start..part.first + elements.end;
-        match self.arrays[array].reactivated.get() {
-            _ if numbers.is_empty() => (),
-            _ if part.queued => sink.queue_elements(numbers),
-            Some(reactivated) => {
-                let of_policy = |number| reactivated.get(number - part.first);
-                ranges(numbers.clone(), of_policy).for_each(|range| sink.queue_elements(range));
-                let others = ranges(numbers, |number| !of_policy(number));
-                others.for_each(|range| sink.ready(Item::elements(range)));
-            }
-            None => sink.ready(Item::elements(numbers)),
-        }
+    /// All segments; those that were added in the order of their numbers.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = SegmentRef<'_>> {
+        let added = self.added.as_ref().map(|added| added.all());
+        let added = added.into_iter().flatten().map(SegmentRef::Added);
+        [SegmentRef::First(&self.first)].into_iter().chain(added)
     }
 
-    /// These elements have succeeded. Returns whether all of the array have now ended.
-    pub(crate) fn elements_succeeded(
-        &self,
-        array: usize,
-        elements: Range<u32>,
-        sink: &mut (impl Sink + ?Sized),
-    ) -> bool {
-        let state = &self.arrays[array];
-        state.succeed(elements.clone());
-        for &to in &self.job.arrays[array].each_to {
-            self.elements_advance(to as usize, elements.clone(), sink);
-        }
-        let count = elements.end - elements.start;
-        count > 0 && state.have_ended(count)
+    /// Takes in an addition whose tasks count from now on. Nothing of it is ready yet.
+    pub(crate) fn add(&self, segment: &Arc<Segment>) {
+        let Some(added) = &self.added else { return };
+        let _nobody_looks = write(&self.crew);
+        added.insert(segment);
+        self.total.fetch_add(segment.job.tasks, Ordering::Relaxed);
+        self.unfinished
+            .fetch_add(segment.job.tasks, Ordering::Relaxed);
     }
 
-    /// All elements of an array have ended. If all have succeeded, it is a node that has. Returns whether that is so.
-    pub(crate) fn array_ended(&self, array: usize, sink: &mut (impl Sink + ?Sized)) -> bool {
-        let node = self.job.arrays[array].node;
-        let (word, blocks) = (self.word(node), self.arrays[array].blocks());
-        // The engine ends the word before it counts the element that failed.
-        let succeeded = word.ended().is_none();
-        if succeeded {
-            word.succeed();
-        }
-        match succeeded && !blocks {
-            true => self.fire(node, sink),
-            false => self.pass(node, !blocks, sink),
-        }
-        succeeded
+    /// No more tasks will be added. Returns whether none is left.
+    pub(crate) fn seal(&self) -> bool {
+        let _nobody_looks = write(&self.crew);
+        let held = self.held.swap(0, Ordering::Relaxed);
+        self.report(held)
     }
 
-    /// A node has ended, and not as its dependents would have it: what may run all the same goes to `sink`.
-    pub(crate) fn pass(&self, node: u32, satisfied: bool, sink: &mut (impl Sink + ?Sized)) {
-        let passed = self.job.loose_from(node).iter();
-        let is_new = |edge: &&LooseEdge| !self.passed.has(node, edge.to);
-        for edge in passed.filter(|edge| edge.passes(satisfied)).filter(is_new) {
-            if self.arrives(edge.to) {
-                sink.node(edge.to);
-            }
-        }
+    /// Whether more tasks may be added.
+    pub(crate) fn is_open(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > 0
     }
 
     /// Tasks have ended and are reported. Returns whether none is left.
@@ -262,28 +190,14 @@ impl Flow {
 
     /// Whether a lane may settle the task: it has not ended, and was not reactivated.
     pub(crate) fn is_for_lanes(&self, task: TaskId) -> bool {
-        match self.element(task) {
-            Some((array, index)) => !array.ended.get(index),
-            None => self.single(task).is_some_and(Word::is_pending),
-        }
+        self.locate(task)
+            .is_some_and(|place| place.is_for_lanes(task))
     }
 
     /// Whether the task is to run again, after it had ended without success.
     pub(crate) fn is_reactivated(&self, task: TaskId) -> bool {
-        match self.element(task) {
-            Some((array, index)) => array.is_reactivated(index),
-            None => self.single(task).is_some_and(Word::is_reactivated),
-        }
-    }
-
-    fn single(&self, node: TaskId) -> Option<&Word> {
-        self.words.get(node.0 as usize)
-    }
-
-    fn element(&self, task: TaskId) -> Option<(&ArrayFlow, u32)> {
-        let number = Some(task).filter(|task| task.is_element())?.number();
-        let array = self.job.array_of_element(number)?;
-        Some((&self.arrays[array], number - self.job.arrays[array].first))
+        self.locate(task)
+            .is_some_and(|place| place.is_reactivated(task))
     }
 
     /// Takes over what lanes have not reported, and reports it, while nobody counts: see [`unfinished`](Self::unfinished).
@@ -293,14 +207,15 @@ impl Flow {
         self.report(lanes.map(LaneShared::take_unreported).sum())
     }
 
-    /// Tasks that have not ended, to the last one. The lock keeps lanes from reporting between the two looks, which would
-    /// have their successes counted twice or not at all.
-    pub(crate) fn unfinished(&self) -> u64 {
+    /// How many tasks there are, and how many of them have not ended, to the last one. The lock keeps lanes from reporting
+    /// between the two looks, which would have their successes counted twice or not at all.
+    pub(crate) fn counts(&self) -> (u64, u64) {
         let crew = write(&self.crew);
         let unreported: u64 = crew.iter().map(|lane| lane.unreported()).sum();
-        self.unfinished
-            .load(Ordering::Acquire)
-            .saturating_sub(unreported)
+        let unfinished = self.unfinished.load(Ordering::Acquire);
+        let held = self.held.load(Ordering::Relaxed);
+        let total = self.total.load(Ordering::Relaxed);
+        (total, unfinished.saturating_sub(unreported + held))
     }
 
     /// A lane begins to work on the run.
@@ -335,18 +250,20 @@ impl Flow {
     }
 
     /// Shuts every lane out, settles what their elements have achieved, and takes over what they have not reported.
-    /// Returns what was settled, and whether no task is left. The caller holds the engine's lock; the gate stays shut until
-    /// it gives the lock up.
+    /// Returns what that was, and whether no task is left. The caller holds the engine's lock; the gate stays shut until it
+    /// gives the lock up.
     pub(crate) fn quiesce(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<Settled>, bool) {
         let mut crew = Vec::new();
         self.gate.close(|| {
             crew.clone_from(&read(&self.crew));
             crew.iter().map(|lane| lane.turnstile())
         });
-        let settled = crew
-            .iter()
-            .filter_map(|lane| lane.settle(self, sink))
-            .collect();
+        let mut settled = Vec::new();
+        for lane in &crew {
+            let array = lane.array();
+            let place = array.and_then(|element| self.locate(element));
+            settled.extend(place.and_then(|place| lane.settle(&place.segment, sink)));
+        }
         (settled, self.report_of(crew.iter().map(|lane| &**lane)))
     }
 }

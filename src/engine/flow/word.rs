@@ -107,6 +107,11 @@ impl Word {
         self.0.fetch_sub(1, Ordering::AcqRel) & COUNT == 1
     }
 
+    /// Whether somebody has asked to be told of the end, and it has not ended since.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & WATCHED != 0
+    }
+
     /// Asks to be told of the end. The engine calls it with the gate closed.
     pub(crate) fn watch(&self) {
         self.0.fetch_or(WATCHED, Ordering::Relaxed);

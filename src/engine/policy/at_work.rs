@@ -60,9 +60,8 @@ pub(super) fn is_for_lanes(run: &Run, task: TaskId) -> bool {
 
 /// Whether lanes may run a task, as far as its job says.
 pub(super) fn may_be_for_lanes(run: &Run, task: TaskId) -> bool {
-    let job = run.job();
-    job.locate(task).is_some_and(|(node, _)| {
-        let is_body = task.is_element() || job.array_of_node(node).is_none();
-        is_body && !job.is_queued(node)
+    run.locate(task).is_some_and(|place| {
+        let is_body = task.is_element() || place.array().is_none();
+        is_body && !place.segment.job.is_queued(place.node)
     })
 }

@@ -142,7 +142,10 @@ impl Policy {
 
     /// Arranges another attempt, if the task has one left.
     fn retry(&mut self, run: &Run, task: TaskId, attempt: u32, effects: &mut Effects) -> bool {
-        let settings = run.job().settings_of(task);
+        let Some(place) = run.locate(task) else {
+            return false;
+        };
+        let settings = place.segment.job.settings_of(task);
         let retries = run.ledger().counters_of(task).retries + 1;
         let Some(entry) = self.entry(run) else {
             return false;
@@ -204,7 +207,7 @@ impl Policy {
         exit: Exit,
         effects: &mut Effects,
     ) {
-        let after = run.job().of_failure(task, exit);
+        let after = run.job_of(task).of_failure(task, exit);
         let satisfied = after.dependency_action == DependencyAction::Satisfy;
         run.ledger().fail(task, error.clone());
         effects.note(run, || Fact::Failed {
@@ -245,7 +248,7 @@ impl Policy {
             return self.enqueue(run, task, effects);
         }
         entry.attempts.insert(task, attempt);
-        let most = run.job().settings_of(task).max_recoveries;
+        let most = run.with_settings(task, |settings| settings.max_recoveries);
         let recoveries = self.count_loss(run, task, why);
         let ended = run.since_submission(effects.now);
         run.ledger().record(
@@ -343,7 +346,8 @@ impl Policy {
         let lease = entry.leased.remove(&task);
         let started = lease.map(|lease| run.since_submission(lease.started));
         self.stop_attempt(run, task, attempt, None, effects);
-        let limit = run.job().settings_of(task).time_limit.unwrap_or_default();
+        let limit = run.with_settings(task, |settings| settings.time_limit);
+        let limit = limit.unwrap_or_default();
         self.fail(
             run,
             task,
@@ -374,7 +378,8 @@ impl Policy {
         }
         self.timers.clear_all(delay);
         self.mark_stale(run);
-        let limit = run.job().settings_of(task).deadline.unwrap_or_default();
+        let limit = run.with_settings(task, |settings| settings.deadline);
+        let limit = limit.unwrap_or_default();
         let failure = Failure {
             retryable: false,
             ..Failure::timed_out(limit, "its deadline")

@@ -4,8 +4,7 @@ use super::settle::attempt_ended;
 use super::walk::Walk;
 use super::{Effects, Order, Policy, Run};
 use crate::engine::chronicle::Fact;
-use crate::graph::node_of;
-use crate::model::{AttemptEnd, ELEMENT, Error, TaskId, TaskState};
+use crate::model::{AttemptEnd, Error, TaskId, TaskState};
 use std::collections::HashSet;
 
 impl Policy {
@@ -31,13 +30,17 @@ impl Policy {
             by,
         });
         let mut walk = Walk::new(run);
-        // An array without elements is no task to cancel: it is skipped, or succeeds with what it depends on.
-        let is_empty = |&node: &u32| run.job().is_empty_array(node);
-        let nodes = 0..run.job().units.len() as u32;
-        for node in nodes.filter(|node| !is_empty(node)) {
-            walk.end(TaskId(node), TaskState::Cancelled, false);
+        let mut has_empty = false;
+        for segment in run.flow().segments() {
+            let job = &segment.job;
+            // An array without elements is no task to cancel: it is skipped, or succeeds with what it depends on.
+            let (empty, nodes): (Vec<_>, Vec<_>) =
+                (0..job.units.len() as u32).partition(|&node| job.is_empty_array(node));
+            has_empty |= !empty.is_empty();
+            let tasks = nodes.into_iter().map(|node| job.task(node));
+            tasks.for_each(|task| walk.end(task, TaskState::Cancelled, false));
         }
-        if run.job().arrays.iter().any(|part| part.len == 0) {
+        if has_empty {
             walk.skip_dependents();
         }
         let ended = walk.counted(effects);
@@ -73,7 +76,7 @@ impl Policy {
         let mut found = vec![root];
         let mut at = 0;
         while let Some(&task) = found.get(at) {
-            let next = dependents(run, task);
+            let next = run.dependents(task);
             found.extend(next.into_iter().filter(|&next| seen.insert(next)));
             at += 1;
         }
@@ -145,28 +148,4 @@ impl Policy {
         self.mark_stale(run);
         self.leave_to_lanes(run);
     }
-}
-
-/// What directly depends on a task, or on a whole array.
-fn dependents(run: &Run, task: TaskId) -> Vec<TaskId> {
-    let job = run.job();
-    let Some((node, index)) = job.locate(task) else {
-        return Vec::new();
-    };
-    let successors = job.csr.successors(node).iter();
-    let mut found: Vec<_> = successors.map(|&entry| TaskId(node_of(entry))).collect();
-    let each_to = job
-        .array_of_node(node)
-        .map(|array| &job.arrays[array].each_to);
-    for part in each_to
-        .into_iter()
-        .flatten()
-        .map(|&to| &job.arrays[to as usize])
-    {
-        found.push(match task.is_element() {
-            true => TaskId(ELEMENT | (part.first + index)),
-            false => TaskId(part.node),
-        });
-    }
-    found
 }

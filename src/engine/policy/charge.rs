@@ -9,7 +9,7 @@ use crate::engine::flow::LaneShared;
 use crate::model::TaskId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// One worker's share of a node, from a grant until the last of its leases is over.
@@ -19,8 +19,10 @@ pub(crate) struct Charge {
     number: u64,
     spot: Spot,
     gpus: Option<Arc<[u32]>>,
-    /// Until it goes back.
-    share: Option<Share>,
+    /// For tasks that lanes may start, and not for one that the policy started.
+    plain: bool,
+    /// Its share has gone back before its last holder let go.
+    returned: AtomicBool,
     /// The task begun last, plus one.
     task: AtomicU32,
     lane: OnceLock<Arc<LaneShared>>,
@@ -37,11 +39,16 @@ pub(super) struct Share {
 /// All charges that are out.
 #[derive(Default)]
 pub(super) struct Charges {
-    out: FxHashMap<u64, Weak<Charge>>,
+    out: FxHashMap<u64, Out>,
     /// How many of each run are for plain tasks: those of lanes are.
     plain: BTreeMap<RunRank, u32>,
     made: u64,
     places: Places,
+}
+
+struct Out {
+    charge: Weak<Charge>,
+    share: Share,
 }
 
 impl Charges {
@@ -62,11 +69,16 @@ impl Charges {
             number: self.made,
             spot: self.places.take(share.node),
             gpus: (!gpus.is_empty()).then(|| gpus.into()),
-            share: Some(share),
+            plain: share.group.is_none(),
+            returned: AtomicBool::new(false),
             task: AtomicU32::new(0),
             lane: OnceLock::new(),
         });
-        self.out.insert(self.made, Arc::downgrade(&charge));
+        let out = Out {
+            charge: Arc::downgrade(&charge),
+            share,
+        };
+        self.out.insert(self.made, out);
         charge
     }
 
@@ -90,33 +102,36 @@ impl Charges {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Arc<Charge>> {
-        self.out.values().filter_map(Weak::upgrade)
+        self.out.values().filter_map(|out| out.charge.upgrade())
     }
 }
 
 impl Policy {
-    fn give_back_charge(
-        &mut self,
-        run: &Run,
-        number: u64,
-        spot: Spot,
-        share: Option<Share>,
-        effects: &mut Effects,
-    ) {
-        self.charges.out.remove(&number);
-        self.charges.places.give_back(spot);
-        if let Some(share) = share {
-            self.placing.release(share.node, share.allocation);
-            if share.group.is_none() {
-                self.charges.end_plain(run.rank());
-            }
-            share
-                .group
-                .into_iter()
-                .for_each(|group| self.limits.end(group));
+    /// A lease is over: if it was the last to hold the charge, the share goes back at once, and not when that is dropped.
+    pub(crate) fn close_charge(&mut self, charge: &Arc<Charge>, effects: &mut Effects) {
+        // Whoever makes another of a weak one has the engine's lock.
+        if Arc::strong_count(charge) == 1 {
+            self.give_back_charge(charge, effects);
         }
-        self.come_to_rest(run, effects);
-        effects.changed = true;
+    }
+
+    fn give_back_charge(&mut self, charge: &Charge, effects: &mut Effects) {
+        charge.returned.store(true, Ordering::Relaxed);
+        let Some(Out { share, .. }) = self.charges.out.remove(&charge.number) else {
+            return;
+        };
+        self.charges.places.give_back(charge.spot);
+        self.placing.release(share.node, share.allocation);
+        if charge.plain {
+            self.charges.end_plain(charge.run.rank());
+        }
+        share
+            .group
+            .into_iter()
+            .for_each(|group| self.limits.end(group));
+        self.come_to_rest(&charge.run, effects);
+        // Only who closes the pool waits for charges.
+        effects.changed |= self.closed;
         effects.wake = self.has_work();
     }
 }
@@ -158,12 +173,8 @@ impl Charge {
         if let Some(lane) = self.lane.get() {
             return Some(Some(lane.task()));
         }
-        let plain = self
-            .share
-            .as_ref()
-            .is_some_and(|share| share.group.is_none());
         let begun = self.task.load(Ordering::Relaxed) != 0;
-        (plain && !begun).then_some(None)
+        (self.plain && !begun).then_some(None)
     }
 
     /// The task that is being run, by job and label.
@@ -176,9 +187,9 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let (number, spot, share) = (self.number, self.spot, self.share.take());
-        self.engine.with(|policy, effects| {
-            policy.give_back_charge(&self.run, number, spot, share, effects)
-        });
+        if !self.returned.load(Ordering::Relaxed) {
+            self.engine
+                .with(|policy, effects| policy.give_back_charge(self, effects));
+        }
     }
 }

@@ -32,6 +32,6 @@ impl Entry {
     fn counts_add_up(&self) -> bool {
         let ledger = self.run.ledger();
         let lost = ledger.failed + ledger.skipped + ledger.cancelled;
-        ledger.failures().len() as u64 == ledger.failed && lost <= self.run.job().tasks
+        ledger.failures().len() as u64 == ledger.failed && lost <= self.run.total()
     }
 }

@@ -85,7 +85,7 @@ pub(super) struct Entry {
     group: RunKey,
     arrays: FxHashMap<u32, RunKey>,
     /// What tasks ask for, by their settings and whether their bodies wait.
-    pub(super) classes: FxHashMap<(u32, bool), ClassId>,
+    pub(super) classes: FxHashMap<(u32, u32, bool), ClassId>,
     /// Elements, and nodes, that have just become ready, that only the policy starts, and that are not yet queued.
     pub(super) opened: Vec<Range<u32>>,
     pub(super) reached: Vec<u32>,
@@ -159,7 +159,7 @@ impl Entry {
             return None;
         }
         match item.ready() {
-            Ready::Node(node) if self.run.job().is_array(node) => None,
+            Ready::Node(node) if self.run.is_array(node) => None,
             Ready::Node(node) => Some(TaskId(node).into()),
             Ready::Elements(numbers) => {
                 Some(TaskSpan::of(numbers.start | ELEMENT..numbers.end | ELEMENT))
@@ -183,16 +183,22 @@ impl Entry {
         if self.taken_from_lanes.is_empty() {
             return self.ready.extend(items);
         }
-        let (sources, taken) = (&self.run.job().csr.sources, &self.taken_from_lanes);
-        let rest = items
-            .into_iter()
-            .flat_map(|item| item.without(sources, taken));
+        let rest = items.into_iter().flat_map(|item| {
+            let segment = self.run.flow().segment_of(item);
+            let job = &segment.job;
+            item.without(job.base, &job.csr.sources, &self.taken_from_lanes)
+        });
         self.ready.extend(rest);
     }
 
     /// Who counts all tasks of the run.
     pub(super) fn whole_group(&self) -> RunKey {
         self.group
+    }
+
+    /// Arrays with limits of their own were added.
+    pub(super) fn add_arrays(&mut self, arrays: FxHashMap<u32, RunKey>) {
+        self.arrays.extend(arrays);
     }
 
     /// Who counts the tasks of a node.
@@ -270,11 +276,14 @@ impl Entry {
 
     /// Whether the task should have ended by now, as its deadline says. That of a reactivated task counts anew.
     pub(super) fn is_deadline_over(&self, task: TaskId, now: Time) -> bool {
-        let deadline = self.run.job().settings_of(task).deadline;
-        let from = self.deadlines_from.get(&task);
+        let Some(place) = self.run.locate(task) else {
+            return false;
+        };
+        let from = self.deadlines_from.get(&task).copied();
+        let deadline = place.segment.job.settings_of(task).deadline;
         deadline.is_some_and(|deadline| {
-            let at = from.map(|from| *from + deadline);
-            at.unwrap_or_else(|| self.run.after_submission(deadline)) <= now
+            let anew = from.map(|from| from + deadline);
+            anew.unwrap_or_else(|| self.run.after(&place.segment, deadline)) <= now
         })
     }
 
@@ -306,12 +315,7 @@ impl Entry {
 impl Sink for Entry {
     fn ready(&mut self, item: Item) {
         match item.ready() {
-            Ready::Node(node)
-                if self.run.job().is_queued(node)
-                    || self.run.flow().word(node).is_reactivated() =>
-            {
-                self.reached.push(node);
-            }
+            Ready::Node(node) if self.run.is_queued(node) => self.reached.push(node),
             _ => {
                 self.readied.extend(self.heard(item));
                 self.ready.push_back(item);

@@ -33,7 +33,7 @@ impl Policy {
         let lease = self.entry(run)?.leased.get(&task).copied()?;
         let since = words(effects.now.saturating_sub(lease.started));
         let running = format!("is running, attempt {}, for {since}", lease.attempt);
-        let limit = run.job().settings_of(task).stalled_after;
+        let limit = run.with_settings(task, |settings| settings.stalled_after);
         let silent = effects.now.saturating_sub(lease.heard);
         match limit.is_some_and(|limit| silent >= limit) {
             true => Some(format!(
@@ -65,14 +65,13 @@ impl Policy {
         task: TaskId,
         effects: &mut Effects,
     ) -> Option<String> {
-        let job = run.job();
-        let before = job.predecessor_of(task, |before| run.ended_state(before).is_none())?;
+        let before = run.predecessor_of(task, |before| run.ended_state(before).is_none())?;
         let label = run.label(before);
         // An array as a whole waits for its own elements.
         let is_own = !task.is_element()
-            && job
+            && run
                 .locate(before)
-                .is_some_and(|(node, _)| node == task.0 && before != task);
+                .is_some_and(|place| place.task() == task && before != task);
         if is_own {
             let why = self.explain(run, before, effects);
             return Some(format!("waits for its elements; `{label}` {why}"));
@@ -110,21 +109,19 @@ impl Policy {
 
     /// Whether the policy starts the task, now or by its settings.
     fn is_queued(&mut self, run: &Run, task: TaskId) -> bool {
-        let located = run.job().locate(task);
+        let located = run.locate(task);
         let retried = self
             .entry(run)
             .is_some_and(|entry| entry.attempts.contains_key(&task));
         retried
             || run.flow().is_reactivated(task)
-            || located.is_some_and(|(node, _)| run.job().is_queued(node))
+            || located.is_some_and(|place| place.segment.job.is_queued(place.node))
     }
 }
 
 /// By Azure Batch's rules, what depends on a failure is left as it is.
 fn explain_block(run: &Run, task: TaskId) -> Option<String> {
-    let before = run
-        .job()
-        .predecessor_of(task, |before| run.blocks(before, task))?;
+    let before = run.predecessor_of(task, |before| run.blocks(before, task))?;
     let (label, end) = (run.label(before), run.ended_state(before)?);
     Some(format!(
         "is blocked for good by `{label}`, which has {end}; the run goes on until it is terminated"

@@ -10,20 +10,20 @@ const MOST: usize = 5;
 
 const DISABLED: &str = "the run is disabled, and starts nothing until it is enabled";
 
+const UNSEALED: &str = "all tasks have ended; the run takes more until it is sealed";
+
 /// So many tasks are held back by this.
 struct Reason(u64, String);
 
 impl Policy {
     /// The nodes that somebody is at, those first that have been for longest.
-    pub(crate) fn nodes_at_work(&mut self, run: &Run) -> Vec<u32> {
+    pub(crate) fn nodes_at_work(&mut self, run: &Run) -> Vec<TaskId> {
         let mut running = self.running(run);
         if let Some(entry) = self.entry(run) {
             running.sort_by_key(|task| entry.leased.get(task).map(|lease| lease.started));
         }
-        let nodes = running
-            .into_iter()
-            .filter_map(|task| run.job().locate(task));
-        nodes.map(|(node, _)| node).collect()
+        let nodes = running.into_iter().filter_map(|task| run.locate(task));
+        nodes.map(|place| place.task()).collect()
     }
 
     /// What holds a run back most, then what holds it back less, then what is going on. `blames` are those that others
@@ -70,7 +70,7 @@ impl Policy {
     }
 
     fn wait_for(&mut self, run: &Run, blame: &Blame, effects: &mut Effects) -> Reason {
-        let task = TaskId(blame.node);
+        let task = blame.node;
         if let Some(end) = run.ended_state(task).filter(|_| blame.for_good) {
             let (tasks, label) = (tasks(blame.waiting), run.label(task));
             let words = format!("{tasks} blocked for good by `{label}`, which has {end}");
@@ -144,6 +144,7 @@ impl Policy {
         let started = |task: &TaskId| Some((leased?.get(task)?.started, *task));
         let longest = running.iter().filter_map(started).min();
         let what = match running.len() as u64 {
+            0 if has_only_to_be_sealed(run) => return UNSEALED.to_owned(),
             0 => return "nothing is running".to_owned(),
             1 => "1 task is running".to_owned(),
             more => format!("{more} tasks are running"),
@@ -156,6 +157,10 @@ impl Policy {
             None => what,
         }
     }
+}
+
+fn has_only_to_be_sealed(run: &Run) -> bool {
+    run.flow().is_open() && run.counts_of_ended().unfinished() == 0
 }
 
 fn tasks(count: u64) -> String {

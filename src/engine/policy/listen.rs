@@ -44,14 +44,15 @@ impl Policy {
 
     /// How tasks stand: all that are not waiting.
     fn states(&mut self, run: &Run) -> Vec<(TaskId, TaskState)> {
-        let job = run.job();
-        let nodes = (0..job.units.len() as u32).map(TaskId);
-        let tasks = nodes.flat_map(|node| job.tasks_of(node));
         let running = self.running(run).into_iter().collect();
-        let states = tasks.map(|task| (task, self.state_of(run, task, &running)));
+        let mut states = Vec::new();
+        for segment in run.flow().segments() {
+            let nodes = 0..segment.job.units.len() as u32;
+            let tasks = nodes.flat_map(|node| segment.job.tasks_of(segment.job.task(node)));
+            let all = tasks.map(|task| (task, self.state_of(run, task, &running)));
+            states.extend(all.filter(|(_, state)| *state != TaskState::Waiting));
+        }
         states
-            .filter(|(_, state)| *state != TaskState::Waiting)
-            .collect()
     }
 
     /// What may not start yet counts as waiting.

@@ -13,6 +13,7 @@ mod entry;
 mod explain;
 mod explain_all;
 mod gang;
+mod join;
 mod ledger;
 mod limits;
 mod listen;
@@ -45,21 +46,23 @@ pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
 #[cfg(feature = "journal")]
 pub(crate) use restore::{KnownTask, Past, PastEnd, Report};
-pub(crate) use revival::{is_ready, obstacle, passes};
 pub use settle::Outcome;
 pub(crate) use strays::Due;
-pub(crate) use take::{Taken, TakenWork};
+pub(crate) use take::{Begun, Taken, TakenWork};
 pub(crate) use timers::Time;
 
 use super::chronicle::Fact;
+use super::flow::Segment;
 use super::{Effects, Item, Run};
+use crate::job::Frozen;
 use crate::model::{Capacity, Result};
 use charge::Charges;
 use entry::Entry;
 use limits::Limits;
 use node::Nodes;
 use offers::Offers;
-use placing::{Placing, Position};
+use placing::{Placing, Position, RunKey};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timers::{Alarm, Timers};
@@ -90,12 +93,12 @@ impl Policy {
         offered: &[Capacity],
         effects: &mut Effects,
     ) -> Result<()> {
-        self.admit(run, offered)?;
+        self.enter_run(run, offered)?;
         self.begin_run(run, effects);
         Ok(())
     }
 
-    fn admit(&mut self, run: &Arc<Run>, offered: &[Capacity]) -> Result<()> {
+    fn enter_run(&mut self, run: &Arc<Run>, offered: &[Capacity]) -> Result<()> {
         if self.closed {
             return Err(super::pool_closed().in_job(run.name()));
         }
@@ -107,24 +110,35 @@ impl Policy {
 
     fn begin_run(&mut self, run: &Arc<Run>, effects: &mut Effects) {
         run.observe(effects.hears_pool);
-        effects.note(run, || Fact::RunSubmitted(run.flow().job.clone()));
-        self.queue_sources(run, effects);
-        self.set_run_timer(run, |limit| run.after_submission(limit), effects);
-        self.set_deadlines(run, effects);
+        effects.note(run, || Fact::RunSubmitted(run.flow().first.job.clone()));
+        self.queue_sources(run, &run.flow().first, effects);
+        self.set_run_timer(run, |limit| run.after(&run.flow().first, limit), effects);
+        self.set_deadlines(run, &run.flow().first, effects);
         self.recall_less_urgent(run);
-        if run.job().tasks == 0 {
+        if run.job().tasks == 0 && !run.job().open {
             self.end(run, effects);
         }
         effects.wake = true;
     }
 
     fn new_entry(&mut self, run: &Arc<Run>) -> Entry {
-        let (job, rank) = (run.job(), run.rank());
-        let group = self.limits.add(rank, job.max_parallel_tasks, None);
-        let arrays = job.limited_arrays();
-        let arrays =
-            arrays.map(|(node, most)| (node, self.limits.add(rank, Some(most), Some(group))));
+        let rank = run.rank();
+        let group = self.limits.add(rank, run.job().max_parallel_tasks, None);
+        let segments = run.flow().segments();
+        let arrays = segments.flat_map(|segment| self.limit_arrays(rank, group, &segment.job));
         Entry::new(run.clone(), group, arrays.collect())
+    }
+
+    /// Makes groups for the arrays that have a limit of their own.
+    fn limit_arrays(
+        &mut self,
+        rank: RunRank,
+        group: RunKey,
+        job: &Frozen,
+    ) -> FxHashMap<u32, RunKey> {
+        let mut limit = |most| self.limits.add(rank, Some(most), Some(group));
+        let arrays = job.limited_arrays();
+        arrays.map(|(node, most)| (node, limit(most))).collect()
     }
 
     /// The limit of the run as a whole is over at a time that `end` says.
@@ -134,10 +148,10 @@ impl Policy {
         }
     }
 
-    fn set_deadlines(&mut self, run: &Run, effects: &mut Effects) {
-        for (deadline, task) in run.job().deadlines() {
-            let at = run.after_submission(deadline);
-            self.set_timer(run, at, Alarm::Deadline(run.rank(), task), effects);
+    fn set_deadlines(&mut self, run: &Run, segment: &Segment, effects: &mut Effects) {
+        for (deadline, task) in segment.job.deadlines() {
+            let alarm = Alarm::Deadline(run.rank(), task);
+            self.set_timer(run, run.after(segment, deadline), alarm, effects);
         }
     }
 
@@ -172,9 +186,10 @@ impl Policy {
         self.placing.has_ready() || self.first_plain(true).is_some()
     }
 
-    /// Closes the pool: nothing more is taken in.
+    /// Closes the pool: nothing more is taken in, but from tasks of open runs.
     pub(crate) fn close(&mut self, effects: &mut Effects) {
         self.closed = true;
+        self.seal_all(effects);
         effects.changed = true;
         effects.wake_all = true;
     }

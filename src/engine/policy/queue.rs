@@ -1,9 +1,9 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
 use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
-use super::{Effects, Item, Policy, Run, RunRank, Time};
+use super::{Effects, Policy, Run, RunRank, Time};
 use crate::engine::chronicle::{Fact, TaskSpan};
-use crate::engine::flow::ranges;
+use crate::engine::flow::{self, Segment, Settled, ranges};
 use crate::job::QueuedNodes;
 use crate::model::{ELEMENT, TaskId, TaskOrder};
 use std::ops::Range;
@@ -51,22 +51,22 @@ impl RunRank {
 }
 
 impl Policy {
-    /// What is ready at the start: plain tasks for lanes, the others for the policy.
-    pub(super) fn queue_sources(&mut self, run: &Run, effects: &mut Effects) {
+    /// What of a segment is ready at its start: plain tasks for lanes, the others for the policy.
+    pub(super) fn queue_sources(&mut self, run: &Run, segment: &Segment, effects: &mut Effects) {
         let Some(entry) = self.entry(run) else { return };
-        if run.job().queued == QueuedNodes::None {
-            entry.ready.extend(run.flow().initial());
+        let job = &segment.job;
+        if job.queued == QueuedNodes::None {
+            entry.ready.extend(segment.initial());
             self.offer(run);
-            return note_sources(run, effects);
+            return note_sources(run, segment, effects);
         }
-        let sources = run.job().csr.sources.iter();
-        for (at, &node) in (0..).zip(sources) {
-            match run.job().is_queued(node) {
-                true => entry.reached.push(node),
-                false => entry.ready.push_back(Item::sources(at..at + 1)),
+        for (at, &node) in (0..).zip(&job.csr.sources) {
+            match job.is_queued(node) {
+                true => entry.reached.push(job.task(node).0),
+                false => entry.ready.push_back(segment.sources(at..at + 1)),
             }
         }
-        note_sources(run, effects);
+        note_sources(run, segment, effects);
         self.queue_reached(run, effects);
     }
 
@@ -104,14 +104,21 @@ impl Policy {
 
     /// Queues a task; opens an array.
     fn reach(&mut self, run: &Run, node: u32, effects: &mut Effects) {
-        let Some(array) = run.job().array_of_node(node) else {
+        let Some(place) = run.locate(TaskId(node)) else {
+            return;
+        };
+        let Some(array) = place.array() else {
             return self.queue(run, node..node + 1, effects);
         };
         let Some(entry) = self.entry(run) else { return };
-        if run.flow().open(array, entry) {
-            run.flow().array_ended(array, entry);
-            effects.finish.push((entry.run.clone(), array));
-            self.notify_array_watchers(run, array, 0..0, effects);
+        if place.segment.open(array, entry) {
+            let settled = Settled {
+                node,
+                elements: 0..0,
+                end: Some(place.segment.array_ended(array, entry)),
+            };
+            let run = entry.run.clone();
+            self.elements_settled(&run, settled, effects);
         }
         effects.wake = true;
     }
@@ -135,8 +142,11 @@ impl Policy {
     }
 
     fn queue_new(&mut self, run: &Run, tasks: Range<u32>, effects: &mut Effects) {
-        let settings = run.job().settings_of(TaskId(tasks.start));
-        let start = run.after_submission(settings.start_after.unwrap_or_default());
+        let Some(place) = run.locate(TaskId(tasks.start)) else {
+            return;
+        };
+        let settings = place.segment.job.settings_of(TaskId(tasks.start));
+        let start = run.after(&place.segment, settings.start_after.unwrap_or_default());
         if self.waits_from_before(run, tasks.clone()) {
             return tasks.for_each(|task| self.queue_late(run, TaskId(task), start, effects));
         }
@@ -197,29 +207,32 @@ impl Policy {
 
     /// What a task asks for, how urgent it is, and in which group it is counted.
     pub(super) fn rank(&mut self, run: &Run, task: TaskId) -> Option<(ClassId, Rank, RunKey)> {
-        let (node, _) = run.job().locate(task)?;
-        let group = self.entry(run)?.group_of(node);
-        let class = match self.entry(run)?.suspects.contains(&task) {
-            true => self.placing.intern(&request(run, node).alone()),
-            false => self.class_of(run, node)?,
+        let place = run.locate(task)?;
+        let entry = self.entry(run)?;
+        let group = entry.group_of(place.task().0);
+        let class = match entry.suspects.contains(&task) {
+            true => self.placing.intern(&request(&place).alone()),
+            false => self.class_of(run, &place)?,
         };
+        let settings = place.segment.job.node_settings(place.node);
         let rank = Rank {
-            task_priority: run.job().node_settings(node).priority.unwrap_or_default(),
-            tie: tie(run, node),
+            task_priority: settings.priority.unwrap_or_default(),
+            tie: tie(run, &place),
             ..run.rank().plain()
         };
         Some((class, rank, group))
     }
 
     /// The class of a node's tasks: looked up once for all nodes with the same settings.
-    fn class_of(&mut self, run: &Run, node: u32) -> Option<ClassId> {
-        let waits = run.job().is_asynchronous(node);
-        let kind = (run.job().settings.kind(node), waits);
+    fn class_of(&mut self, run: &Run, place: &flow::Place<'_>) -> Option<ClassId> {
+        let (job, node) = (&place.segment.job, place.node);
+        let waits = job.is_asynchronous(node);
+        let kind = (place.segment.number, job.settings.kind(node), waits);
         let entry = self.runs.get_mut(&run.rank())?;
         if let Some(&class) = entry.classes.get(&kind) {
             return Some(class);
         }
-        let class = self.placing.intern(&request(run, node));
+        let class = self.placing.intern(&request(place));
         entry.classes.insert(kind, class);
         Some(class)
     }
@@ -249,29 +262,30 @@ impl Policy {
 }
 
 /// Tasks that lanes start and that wait for nothing are ready from the start.
-fn note_sources(run: &Run, effects: &mut Effects) {
+fn note_sources(run: &Run, segment: &Segment, effects: &mut Effects) {
     if !run.is_observed() {
         return;
     }
-    let job = run.job();
-    let sources = job.csr.sources.iter().map(|&node| TaskId(node));
-    let plain = sources.filter(|&TaskId(node)| !job.is_queued(node) && !job.is_array(node));
-    for tasks in TaskSpan::all(plain) {
+    let job = &segment.job;
+    let sources = job.csr.sources.iter().copied();
+    let plain = sources.filter(|&node| !job.is_queued(node) && !job.is_array(node));
+    for tasks in TaskSpan::all(plain.map(|node| job.task(node))) {
         effects.note(run, || Fact::Ready { tasks, by: None });
     }
 }
 
 /// What each task of a node asks for.
-fn request(run: &Run, node: u32) -> Request {
-    let resources = run.job().node_settings(node).resources.clone();
-    match run.job().is_asynchronous(node) {
+fn request(place: &flow::Place<'_>) -> Request {
+    let (job, node) = (&place.segment.job, place.node);
+    let resources = job.node_settings(node).resources.clone();
+    match job.is_asynchronous(node) {
         true => Request::waiting(resources.unwrap_or_default()),
         false => Request::blocking(resources.unwrap_or_default()),
     }
 }
 
 /// The order among equals.
-fn tie(run: &Run, node: u32) -> Tie {
+fn tie(run: &Run, place: &flow::Place<'_>) -> Tie {
     let job = run.rank().number();
     match run.job().task_order {
         TaskOrder::Ready => Tie::Ready { job },
@@ -279,7 +293,7 @@ fn tie(run: &Run, node: u32) -> Tie {
         TaskOrder::Submission => Tie::Submission {
             job,
             // The elements of an array go by their own numbers, as the ends of their entries.
-            order: u64::from(node) << 32,
+            order: u64::from(place.segment.number) << 32 | u64::from(place.node),
         },
     }
 }

@@ -4,11 +4,12 @@
 //! ended: lanes take it for one that has ended, and what the queue and grants hold counts once for each time that the task
 //! became ready ([`Entry::claim`](super::Entry::claim)).
 
-use super::revival::{Revival, is_lost, is_ready, obstacle};
+use super::revival::Revival;
 use super::timers::Alarm;
 use super::{Effects, Policy, Run};
-use crate::engine::flow::ranges;
-use crate::model::{ELEMENT, Error, ErrorKind, Result, TaskId, TaskState};
+use crate::engine::flow::{Settled, ranges};
+use crate::engine::standing::is_lost;
+use crate::model::{Error, ErrorKind, Result, TaskId, TaskState};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -71,26 +72,34 @@ impl Policy {
         let now = effects.now;
         self.set_run_timer(run, |limit| now + limit, effects);
         // What was ready when it ended was thrown away, and arrays that wait to be opened with it.
-        for array in 0..run.job().arrays.len() {
-            self.reopen(run, array, effects);
+        for segment in run.flow().segments() {
+            let arrays = segment.job.arrays.iter();
+            arrays.for_each(|part| self.reopen(run, segment.job.task(part.node), effects));
         }
     }
 
     /// Opens an array that has become ready, and whose turn to be opened may be lost.
-    pub(super) fn reopen(&mut self, run: &Run, array: usize, effects: &mut Effects) {
-        let part = &run.job().arrays[array];
-        let waits = part.is_opened(run.job().csr.in_degrees[part.node as usize]);
-        if !waits || !is_ready(run, part.node, None) {
+    pub(super) fn reopen(&mut self, run: &Run, node: TaskId, effects: &mut Effects) {
+        let Some(place) = run.locate(node) else {
+            return;
+        };
+        let Some(array) = place.array() else { return };
+        let (segment, part) = (&place.segment, &place.segment.job.arrays[array]);
+        if !segment.job.is_opened(part) || !run.is_ready(node) {
             return;
         }
         let Some(entry) = self.runs.get_mut(&run.rank()) else {
             return;
         };
-        run.flow().open(array, entry);
-        if part.len == 0 && run.flow().word(part.node).ended().is_none() {
-            run.flow().array_ended(array, entry);
-            effects.finish.push((entry.run.clone(), array));
-            self.notify_array_watchers(run, array, 0..0, effects);
+        segment.open(array, entry);
+        if part.len == 0 && segment.word(part.node).ended().is_none() {
+            let settled = Settled {
+                node: node.0,
+                elements: 0..0,
+                end: Some(segment.array_ended(array, entry)),
+            };
+            let run = entry.run.clone();
+            self.elements_settled(&run, settled, effects);
         }
         self.queue_reached(run, effects);
     }
@@ -118,22 +127,15 @@ impl Policy {
     /// Tasks that came back: one, or elements of one array. Those that wait for nothing are ready.
     fn start_over(&mut self, run: &Run, ids: Range<u32>, effects: &mut Effects) {
         self.set_deadlines_anew(run, ids.clone(), effects);
-        let Some((node, first)) = run.job().locate(TaskId(ids.start)) else {
-            return;
-        };
-        let element = |id: u32| Some((run.job().array_of_node(node)?, id - ids.start + first));
-        let is_element = ids.start & ELEMENT != 0;
-        let ready = |id: u32| is_ready(run, node, element(id).filter(|_| is_element));
-        let ready: Vec<_> = ranges(ids.clone(), ready).collect();
+        let ready: Vec<_> = ranges(ids, |id| run.is_ready(TaskId(id))).collect();
         for range in ready {
             self.queue(run, range, effects);
         }
     }
 
     fn set_deadlines_anew(&mut self, run: &Run, ids: Range<u32>, effects: &mut Effects) {
-        let Some(deadline) = run.job().settings_of(TaskId(ids.start)).deadline else {
-            return;
-        };
+        let deadline = run.with_settings(TaskId(ids.start), |settings| settings.deadline);
+        let Some(deadline) = deadline else { return };
         for task in ids.map(TaskId) {
             let alarm = Alarm::Deadline(run.rank(), task);
             self.set_timer(run, effects.now + deadline, alarm, effects);
@@ -153,7 +155,7 @@ fn roots(run: &Run, which: Again) -> Result<Vec<TaskId>> {
     Ok(match which {
         Again::Task(task) => {
             let tasks: Vec<_> = lost_of(run, task).collect();
-            if tasks.iter().all(|&task| obstacle(run, task).is_some()) {
+            if tasks.iter().all(|&task| run.obstacle(task).is_some()) {
                 return Err(refusal(run, task));
             }
             tasks
@@ -163,19 +165,16 @@ fn roots(run: &Run, which: Again) -> Result<Vec<TaskId>> {
             tasks.flat_map(|task| lost_of(run, task)).collect()
         }
         Again::Failed if !ended_for_failures() => run.ledger().failed_tasks().collect(),
-        Again::Failed | Again::All => {
-            let nodes = 0..run.job().units.len() as u32;
-            nodes.flat_map(|node| lost_of(run, TaskId(node))).collect()
-        }
+        Again::Failed | Again::All => run.nodes().flat_map(|node| lost_of(run, node)).collect(),
     })
 }
 
 /// A task that has failed or was cancelled; of an array, those elements that have.
 fn lost_of(run: &Run, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
-    let array = (!task.is_element()).then(|| run.job().array_of_node(task.0));
-    let ids = match array.flatten().map(|array| &run.job().arrays[array]) {
-        Some(part) if part.len > 0 => part.ids(0..part.len),
-        _ => task.0..task.0 + 1,
+    let elements = run.ids_of(task);
+    let ids = match elements.is_empty() {
+        false => elements,
+        true => task.0..task.0 + 1,
     };
     ids.map(TaskId).filter(|&task| {
         let state = run.ended_state(task);

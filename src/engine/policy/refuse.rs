@@ -3,13 +3,13 @@
 use super::Policy;
 use super::placing::Request;
 use crate::job::Frozen;
-use crate::model::{Capacity, Error, ErrorKind, Resources, Result, TaskId, TaskSettings};
+use crate::model::{Capacity, Error, ErrorKind, Resources, Result, TaskSettings};
 
 impl Policy {
     /// Refuses a job with a task that neither a node of the pool nor one that is offered can ever run.
     pub(super) fn refuse_too_large(&mut self, job: &Frozen, offered: &[Capacity]) -> Result<()> {
         job.requests.iter().try_for_each(|&node| {
-            let settings = job.settings_of(TaskId(node));
+            let settings = job.settings_of(job.task(node));
             let resources = settings.resources.clone().unwrap_or_default();
             let fits = within_limits(job, settings, &resources);
             let fits =

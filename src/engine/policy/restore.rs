@@ -1,9 +1,8 @@
 //! A run that goes on where an earlier life of it left off; and what is to be known of it for a later one.
 
-use super::revival::is_ready;
 use super::attempts::SUSPECT_AFTER;
 use super::{Effects, Entry, Policy, Run, Time};
-use crate::engine::flow::{Ready, ranges};
+use crate::engine::flow::{Ready, Settled, ranges};
 use crate::engine::Item;
 use crate::model::{Attempt, Capacity, Error, Result, TaskCounters, TaskId, TaskState};
 use std::ops::Range;
@@ -60,7 +59,7 @@ impl Policy {
         past: Past,
         effects: &mut Effects,
     ) -> Result<()> {
-        self.admit(run, offered)?;
+        self.enter_run(run, offered)?;
         self.remember(run, &past.tasks, effects.now);
         self.begin_run(run, effects);
         let unusual = past.tasks.iter().filter(|(_, known)| known.unusual);
@@ -123,26 +122,29 @@ impl Policy {
     }
 
     fn succeed_again(&mut self, run: &Run, ids: Range<u32>, effects: &mut Effects) -> u64 {
-        let (flow, count) = (run.flow(), u64::from(ids.end - ids.start));
-        let Some((node, index)) = run.job().locate(TaskId(ids.start)) else {
+        let (segment, count) = (&run.flow().first, u64::from(ids.end - ids.start));
+        let Some((node, index)) = segment.job.locate(TaskId(ids.start)) else {
             return 0;
         };
         let Some(entry) = self.entry(run) else {
             return 0;
         };
-        match run.job().array_of_node(node) {
+        match segment.job.array_of_node(node) {
             None => {
-                flow.word(node).succeed();
-                flow.fire(node, entry);
+                segment.word(node).succeed();
+                segment.fire(node, entry);
             }
             Some(array) => {
-                flow.array(array).touch();
+                segment.array(array).touch();
                 let elements = index..index + (ids.end - ids.start);
-                if flow.elements_succeeded(array, elements, entry) && flow.array_ended(array, entry)
-                {
-                    let run = entry.run.clone();
-                    self.let_go_of_array(&run, array, effects);
-                }
+                let ended = segment.elements_succeeded(array, elements.clone(), entry);
+                let settled = Settled {
+                    node,
+                    elements,
+                    end: ended.then(|| segment.array_ended(array, entry)),
+                };
+                let run = entry.run.clone();
+                self.elements_settled(&run, settled, effects);
             }
         }
         self.open_empty_after(run, node, effects);
@@ -158,10 +160,8 @@ impl Policy {
         let successors = successors.map(|&entry| crate::graph::node_of(entry));
         let empty = successors.filter(|&next| run.job().is_empty_array(next));
         for next in empty.collect::<Vec<_>>() {
-            if let Some(array) = run.job().array_of_node(next) {
-                self.reopen(run, array, effects);
-                self.open_empty_after(run, next, effects);
-            }
+            self.reopen(run, TaskId(next), effects);
+            self.open_empty_after(run, next, effects);
         }
     }
 
@@ -179,10 +179,10 @@ impl Policy {
         entry.reactivated = true;
         let array = run.job().array_of_node(node);
         match array {
-            None => run.flow().word(node).reactivate(),
-            Some(array) => run.flow().array(array).set_aside(index..index + 1),
+            None => run.flow().first.word(node).reactivate(),
+            Some(array) => run.flow().first.array(array).set_aside(index..index + 1),
         }
-        if is_ready(run, node, array.map(|array| (array, index))) {
+        if run.is_ready(task) {
             self.queue(run, task.0..task.0 + 1, effects);
         }
     }
@@ -242,9 +242,10 @@ impl Entry {
     /// What became ready on the way, and has ended.
     fn forget_ended(&mut self) {
         let (job, flow) = (self.run.job(), self.run.flow());
+        let segment = &flow.first;
         let is_over = |node: u32| match job.array_of_node(node) {
-            Some(array) => flow.word(node).ended().is_some() && flow.array(array).is_over(),
-            None => flow.word(node).ended().is_some(),
+            Some(array) => segment.word(node).ended().is_some() && segment.array(array).is_over(),
+            None => segment.word(node).ended().is_some(),
         };
         let left = |item: Item| -> Vec<Item> {
             match item.ready() {

@@ -4,18 +4,18 @@
 //! each is looked at once for each edge to it, and its predecessors once.
 
 use super::Run;
-use crate::engine::flow::ranges;
+use crate::engine::flow::{Place, ranges};
+use crate::engine::standing::{Standing, is_lost};
 use crate::graph::node_of;
-use crate::job::LooseEdge;
 use crate::model::{TaskId, TaskState};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// What is to come back.
+/// What is to come back. Nodes, here and below, have their numbers in the run.
 enum Lost {
     /// A single task, or an array that no element keeps from succeeding.
-    Node(u32),
-    Elements(usize, Range<u32>),
+    Node(TaskId),
+    Elements(TaskId, Range<u32>),
 }
 
 /// Tasks on their way back.
@@ -26,16 +26,13 @@ pub(super) struct Revival<'a> {
     wanted: HashSet<TaskId>,
     /// Of nodes that depend on what came back: how many they depend on that has ended without success, and who changed
     /// that last.
-    before: HashMap<u32, (usize, u32)>,
+    before: HashMap<TaskId, (usize, Option<TaskId>)>,
     /// What came back: ids of single tasks, and of elements of one array each; and empty arrays.
     pub(super) tasks: Vec<Range<u32>>,
-    pub(super) empty: Vec<usize>,
+    pub(super) empty: Vec<TaskId>,
     /// How many of it had failed, been skipped, been cancelled.
     pub(super) counts: [u64; 3],
 }
-
-/// Nobody's number.
-const NOBODY: u32 = u32::MAX;
 
 impl<'a> Revival<'a> {
     /// `roots` have failed or been cancelled. Those that can't run, since they depend on others that have, stay as they are.
@@ -50,7 +47,7 @@ impl<'a> Revival<'a> {
             counts: [0; 3],
         };
         for &task in roots {
-            if obstacle(run, task).is_none() {
+            if run.obstacle(task).is_none() {
                 revival.next.extend(lost(run, task));
             }
         }
@@ -63,146 +60,226 @@ impl<'a> Revival<'a> {
         while let Some(lost) = self.next.pop() {
             match lost {
                 Lost::Node(node) => self.bring_back(node),
-                Lost::Elements(array, elements) => {
-                    let is_lost = |index| is_lost(self.run.flow().array(array).state(index));
-                    let lost: Vec<_> = ranges(elements, is_lost).collect();
-                    lost.into_iter()
-                        .for_each(|range| self.bring_back_elements(array, range));
-                }
+                Lost::Elements(node, elements) => self.bring_back_lost(node, elements),
             }
         }
     }
 
-    fn bring_back(&mut self, node: u32) {
-        let word = self.run.flow().word(node);
+    fn bring_back(&mut self, node: TaskId) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
+        let word = place.segment.word(place.node);
         let Some(state) = word.ended().filter(|&state| is_lost(Some(state))) else {
             return;
         };
         let before = Standing::of(self.run, node);
         word.reactivate();
-        match self.run.job().array_of_node(node) {
+        match place.array() {
             Some(array) => {
-                self.run.flow().array(array).unblock();
-                self.empty.push(array);
+                place.segment.array(array).unblock();
+                self.empty.push(node);
             }
             None => {
                 self.count(state, 1);
-                self.tasks.push(node..node + 1);
+                self.tasks.push(node.0..node.0 + 1);
             }
         }
-        self.look_behind(node, before);
+        self.look_behind(&place, before);
     }
 
-    fn bring_back_elements(&mut self, array: usize, elements: Range<u32>) {
-        let (flow, part) = (self.run.flow().array(array), &self.run.job().arrays[array]);
+    fn bring_back_lost(&mut self, node: TaskId, elements: Range<u32>) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
+        let Some(array) = place.array() else { return };
+        let is_lost = |index| is_lost(place.segment.array(array).state(index));
+        let lost: Vec<_> = ranges(elements, is_lost).collect();
+        lost.into_iter()
+            .for_each(|range| self.bring_back_elements(&place, array, range));
+    }
+
+    fn bring_back_elements(&mut self, place: &Place<'_>, array: usize, elements: Range<u32>) {
+        let (flow, job) = (place.segment.array(array), &place.segment.job);
+        let part = &job.arrays[array];
         for state in elements.clone().filter_map(|index| flow.state(index)) {
             self.count(state, 1);
         }
-        let before = Standing::of(self.run, part.node);
+        let before = Standing::of(self.run, place.task());
+        let each_before = self.late_standings(place, &elements);
         self.tasks.push(part.ids(elements.clone()));
         flow.reactivate(elements.clone());
         for &to in &part.each_to {
-            self.reach_elements(to as usize, elements.clone());
+            let to = job.task(job.arrays[to as usize].node);
+            self.reach_elements(to, elements.clone());
+        }
+        if let Some(open) = &self.run.open {
+            for to in open.each_dependents(place.task()) {
+                self.reach_elements(to, elements.clone());
+            }
         }
         // As a whole, it ends as those elements did that are left.
-        let word = self.run.flow().word(part.node);
+        let word = place.segment.word(place.node);
         match flow.loss() {
             Some(state) => drop(word.end(state)),
             None if is_lost(word.ended()) => word.reactivate(),
             None => (),
         }
-        if !elements_block(self.run, array) {
+        if !self.elements_block(place, array) {
             flow.unblock();
         }
-        self.look_behind(part.node, before);
+        self.look_behind(place, before);
+        for (element, before) in each_before {
+            self.look_behind_late(element, before);
+        }
+    }
+
+    /// Whether the end of some element keeps what depends on the whole array from running.
+    fn elements_block(&self, place: &Place<'_>, array: usize) -> bool {
+        let len = place.segment.job.arrays[array].len;
+        let ids = place.segment.job.arrays[array].ids(0..len);
+        let state = |index| place.segment.array(array).state(index);
+        ids.zip(0..len).any(|(id, index)| {
+            state(index)
+                .is_some_and(|end| is_lost(Some(end)) != self.run.ledger().is_unusual(TaskId(id)))
+        })
+    }
+
+    /// How those of these elements stand that something waits for which was added later.
+    fn late_standings(&self, place: &Place<'_>, elements: &Range<u32>) -> Vec<(TaskId, Standing)> {
+        let Some(open) = &self.run.open else {
+            return Vec::new();
+        };
+        let mut tasks = self.run.elements(place.task(), elements);
+        tasks.retain(|&task| !open.late_from(task).is_empty());
+        let standing = |task| (task, Standing::of(self.run, task));
+        tasks.into_iter().map(standing).collect()
     }
 
     /// A node has come back, or some of its elements have. What it kept from running, and keeps no more, is reached; what it
     /// let go does not wait again.
-    fn look_behind(&mut self, node: u32, before: Standing) {
-        let (job, flow) = (self.run.job(), self.run.flow());
-        let now = Standing::of(self.run, node);
+    fn look_behind(&mut self, place: &Place<'_>, before: Standing) {
+        let (segment, node) = (&*place.segment, place.node);
+        let job = &segment.job;
+        let now = Standing::of(self.run, place.task());
         for next in job.csr.successors(node).iter().map(|&entry| node_of(entry)) {
-            let edge = job.loose_edge(node, next);
-            if before.lets_pass(edge) && !now.is_over {
-                flow.passed.add(node, next);
-            } else if before.keeps(edge) && !now.keeps(edge) && !flow.passed.has(node, next) {
-                self.reach(next, node);
+            let needs = job.needs(node, next);
+            if before.lets_pass(needs) && !now.is_over {
+                segment.passed.add(node, next);
+            } else if before.keeps(needs) && !now.keeps(needs) && !segment.passed.has(node, next) {
+                self.reach(job.task(next), place.task());
+            }
+        }
+        self.look_behind_late(place.task(), before);
+    }
+
+    /// As well, beyond its segment. There, what was let go is known to have been counted down.
+    fn look_behind_late(&mut self, task: TaskId, before: Standing) {
+        let Some(open) = &self.run.open else { return };
+        let now = Standing::of(self.run, task);
+        for edge in open.late_from(task) {
+            let reaches = before.keeps(edge.needs) && !now.keeps(edge.needs);
+            if reaches && self.run.waits_at(&edge) {
+                self.reach(edge.to, task);
             }
         }
     }
 
     /// What came back waits for all that has come back before it, and for all that goes on.
     fn wait_again(&self) {
-        let (job, flow) = (self.run.job(), self.run.flow());
-        if flow.passed.is_empty() {
-            return;
-        }
-        let located = self
-            .tasks
-            .iter()
-            .filter_map(|ids| job.locate(TaskId(ids.start)));
-        let empty = self.empty.iter().map(|&array| job.arrays[array].node);
-        for node in located.map(|(node, _)| node).chain(empty) {
-            let opened = job
-                .array_of_node(node)
-                .is_some_and(|array| flow.array(array).was_opened());
-            let before = job.nodes_before(node).iter().copied();
-            if !opened {
-                { before.clone() }
-                    .filter(|&before| !Standing::of(self.run, before).is_over)
-                    .for_each(|before| flow.passed.remove(before, node));
-                let waits = before.filter(|&before| !passes(self.run, before, node));
-                flow.word(node).wait_for(waits.count() as u32);
+        let first = self.tasks.iter().map(|ids| TaskId(ids.start));
+        for task in first.chain(self.empty.iter().copied()) {
+            if let Some(place) = self.run.locate(task) {
+                self.node_waits_again(&place);
             }
         }
     }
 
+    fn node_waits_again(&self, place: &Place<'_>) {
+        let (segment, node) = (&*place.segment, place.node);
+        let job = &segment.job;
+        let opened = place
+            .array()
+            .is_some_and(|array| segment.array(array).was_opened());
+        let as_before = segment.passed.is_empty() && job.late_of(node).is_empty();
+        if opened || as_before {
+            return;
+        }
+        let before = job.nodes_before(node).iter().copied();
+        { before.clone() }
+            .filter(|&before| !Standing::of_node(self.run, segment, before).is_over)
+            .for_each(|before| segment.passed.remove(before, node));
+        for (at, late) in job.late_nodes(node) {
+            let standing = Standing::of(self.run, late.from);
+            match standing.is_over {
+                // Whoever is about to count it down comes too late.
+                true if standing.lets_pass(late.needs) => segment.set_counted(at, true),
+                true => continue,
+                false => segment.set_counted(at, false),
+            };
+        }
+        let waits = before.filter(|&before| !self.run.passes(segment, before, node));
+        let waits_late = job.late_nodes(node);
+        let waits_late = waits_late.filter(|(at, late)| !self.run.passes_late(segment, *at, late));
+        let waits = waits.count() + waits_late.count();
+        segment.word(node).wait_for(waits as u32);
+    }
+
     /// Something that the node depends on has come back.
-    fn reach(&mut self, node: u32, from: u32) {
+    fn reach(&mut self, node: TaskId, from: TaskId) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
         let known = self.before.contains_key(&node);
-        let (left, last) = self.before_of(node);
-        if std::mem::replace(last, from) == from {
+        let (left, last) = self.before_of(&place);
+        if last.replace(from) == Some(from) {
             return;
         }
         *left -= usize::from(known);
         if *left > 0 {
             return;
         }
-        match self.run.job().array_of_node(node) {
-            Some(array) if self.run.job().arrays[array].len > 0 => {
-                self.reach_elements(array, 0..self.run.job().arrays[array].len);
-            }
-            _ => {
-                let comes = self.comes_along(TaskId(node), self.run.flow().word(node).ended());
+        let len = place
+            .array()
+            .map(|array| place.segment.job.arrays[array].len);
+        match len.filter(|&len| len > 0) {
+            Some(len) => self.reach_elements(node, 0..len),
+            None => {
+                let comes = self.comes_along(node, place.segment.word(place.node).ended());
                 self.next.extend(comes.then_some(Lost::Node(node)));
             }
         }
     }
 
     /// Something that each of these elements depends on has come back.
-    fn reach_elements(&mut self, array: usize, elements: Range<u32>) {
-        let part = &self.run.job().arrays[array];
-        if *self.before_of(part.node).0 > 0 {
+    fn reach_elements(&mut self, node: TaskId, elements: Range<u32>) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
+        let Some(array) = place.array() else { return };
+        if *self.before_of(&place).0 > 0 {
             return;
         }
-        let (flow, first) = (self.run.flow(), part.ids(0..0).start);
+        let flow = place.segment.array(array);
+        let first = place.segment.job.arrays[array].ids(0..0).start;
         let comes = |index: u32| {
-            self.comes_along(TaskId(first + index), flow.array(array).state(index))
-                && obstacle_of_element(self.run, array, index).is_none()
+            self.comes_along(TaskId(first + index), flow.state(index))
+                && self
+                    .run
+                    .obstacle_of_element(TaskId(first + index))
+                    .is_none()
         };
         let coming: Vec<_> = ranges(elements, comes).collect();
-        let coming = coming.into_iter().map(|range| Lost::Elements(array, range));
+        let coming = coming.into_iter().map(|range| Lost::Elements(node, range));
         self.next.extend(coming);
     }
 
     /// What a node depends on that has ended without success. Looked for once, and counted down from then on.
-    fn before_of(&mut self, node: u32) -> (&mut usize, &mut u32) {
+    fn before_of(&mut self, place: &Place<'_>) -> (&mut usize, &mut Option<TaskId>) {
         let run = self.run;
-        let (left, last) = self.before.entry(node).or_insert_with(|| {
-            let mut lost = lost_before(run, node).collect::<Vec<_>>();
-            lost.dedup();
-            (lost.len(), NOBODY)
+        let (left, last) = self.before.entry(place.task()).or_insert_with(|| {
+            let lost: HashSet<_> = run.lost_before(place).collect();
+            (lost.len(), None)
         });
         (left, last)
     }
@@ -226,118 +303,10 @@ impl<'a> Revival<'a> {
     }
 }
 
-/// What a task, or an array as a whole, depends on that has ended without success: it can't run before that has.
-pub(crate) fn obstacle(run: &Run, task: TaskId) -> Option<TaskId> {
-    let (node, index) = run.job().locate(task)?;
-    let whole = lost_before(run, node).next().map(TaskId);
-    let array = run.job().array_of_node(node).filter(|_| task.is_element());
-    whole.or_else(|| obstacle_of_element(run, array?, index))
-}
-
-/// The nodes that a node depends on as a whole, and that have ended without success.
-fn lost_before(run: &Run, node: u32) -> impl Iterator<Item = u32> {
-    let before = run.job().nodes_before(node).iter().copied();
-    before.filter(move |&before| keeps(run, before, node))
-}
-
-/// Of the elements that an element depends on, one that has ended without success.
-fn obstacle_of_element(run: &Run, array: usize, index: u32) -> Option<TaskId> {
-    let from = run.job().arrays[array].each_from.iter();
-    let element = |&from: &u32| TaskId(run.job().arrays[from as usize].ids(index..index + 1).start);
-    let keeps = |&before: &TaskId| is_lost(run.ended_state(before)) || is_unusual(run, before);
-    from.map(element).find(keeps)
-}
-
-/// How a node stands for those that depend on it as a whole.
-#[derive(Clone, Copy)]
-struct Standing {
-    /// All of it has ended.
-    is_over: bool,
-    /// It, or an element of it, has ended without success.
-    lost: bool,
-    /// Its end, or that of an element, keeps what depends on it from running.
-    blocks: bool,
-}
-
-impl Standing {
-    fn of(run: &Run, node: u32) -> Self {
-        let state = run.flow().word(node).ended();
-        let array = run
-            .job()
-            .array_of_node(node)
-            .map(|array| run.flow().array(array));
-        Standing {
-            is_over: state.is_some() && array.is_none_or(|array| array.is_over()),
-            lost: is_lost(state),
-            blocks: match array {
-                Some(array) => array.blocks(),
-                None => state.is_some() && is_lost(state) != is_unusual(run, TaskId(node)),
-            },
-        }
-    }
-
-    /// Whether what is behind this edge can't run, as things are.
-    fn keeps(self, edge: Option<LooseEdge>) -> bool {
-        match edge {
-            Some(edge) => !edge.passes(!self.blocks),
-            None => self.lost || self.blocks,
-        }
-    }
-
-    /// Whether what is behind this edge has nothing to wait for.
-    fn lets_pass(self, edge: Option<LooseEdge>) -> bool {
-        self.is_over && !self.keeps(edge)
-    }
-}
-
-/// Whether one node keeps another from running that depends on it as a whole.
-fn keeps(run: &Run, before: u32, node: u32) -> bool {
-    let edge = run.job().loose_edge(before, node);
-    Standing::of(run, before).keeps(edge) && !run.flow().passed.has(before, node)
-}
-
-/// Whether a node no longer waits for another that it depends on as a whole.
-pub(crate) fn passes(run: &Run, before: u32, node: u32) -> bool {
-    let edge = run.job().loose_edge(before, node);
-    Standing::of(run, before).lets_pass(edge) || run.flow().passed.has(before, node)
-}
-
-/// Whether, as its exit conditions say, a task has failed and satisfies its dependents, or has succeeded and blocks them.
-fn is_unusual(run: &Run, task: TaskId) -> bool {
-    run.ended_state(task).is_some() && run.ledger().is_unusual(task)
-}
-
-/// Whether the end of some element keeps what depends on the whole array from running.
-fn elements_block(run: &Run, array: usize) -> bool {
-    let part = &run.job().arrays[array];
-    let state = |id: &u32| run.ended_state(TaskId(*id));
-    part.ids(0..part.len).any(|id| {
-        state(&id).is_some_and(|end| is_lost(Some(end)) != run.ledger().is_unusual(TaskId(id)))
-    })
-}
-
-/// Whether nothing keeps a task from running, and all that it depends on has ended.
-pub(crate) fn is_ready(run: &Run, node: u32, element: Option<(usize, u32)>) -> bool {
-    let succeeded = |before: TaskId| {
-        run.ended_state(before) == Some(TaskState::Succeeded) && !is_unusual(run, before)
-    };
-    let each_from = element.map_or(&[][..], |(array, _)| &run.job().arrays[array].each_from);
-    let index = element.map_or(0, |(_, index)| index);
-    let mut nodes = run.job().nodes_before(node).iter();
-    let mut like = each_from
-        .iter()
-        .map(|&from| TaskId(run.job().arrays[from as usize].ids(index..index + 1).start));
-    nodes.all(|&before| passes(run, before, node)) && like.all(succeeded)
-}
-
-pub(super) fn is_lost(state: Option<TaskState>) -> bool {
-    state.is_some_and(|state| state != TaskState::Succeeded)
-}
-
 fn lost(run: &Run, task: TaskId) -> Option<Lost> {
-    let (node, index) = run.job().locate(task)?;
-    Some(match run.job().array_of_node(node) {
-        Some(array) if task.is_element() => Lost::Elements(array, index..index + 1),
-        _ => Lost::Node(node),
+    let place = run.locate(task)?;
+    Some(match task.is_element() {
+        true => Lost::Elements(place.task(), place.index..place.index + 1),
+        false => Lost::Node(task),
     })
 }

@@ -6,9 +6,11 @@ use super::gang::PartEnd;
 use super::walk::Walk;
 use super::{Effects, Policy, Run};
 use crate::engine::chronicle::Fact;
+use crate::engine::flow::{Place, Settled, Verdict};
 use crate::model::{
     Attempt, AttemptEnd, BoxError, DependencyAction, Returned, TaskId, TaskSettings, TaskState,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How an attempt that was leased one by one ended.
@@ -147,31 +149,15 @@ impl Policy {
                 },
             );
         }
-        let Some((node, index)) = run.job().locate(task) else {
+        let Some(place) = run.locate(task) else {
             return;
         };
         self.let_go(run, task, effects);
-        let Some(entry) = self.entry(run) else { return };
-        let consequences = run.job().of_success(task);
+        let consequences = place.segment.job.of_success(task);
         if consequences.is_some_and(|after| after.dependency_action == DependencyAction::Block) {
             self.succeed_and_block(run, task, effects);
         } else {
-            let flow = run.flow();
-            match run.job().array_of_node(node) {
-                None => {
-                    flow.word(node).succeed();
-                    flow.fire(node, entry);
-                }
-                Some(array) => {
-                    if flow.elements_succeeded(array, index..index + 1, entry)
-                        && flow.array_ended(array, entry)
-                    {
-                        let run = entry.run.clone();
-                        self.let_go_of_array(&run, array, effects);
-                    }
-                    self.notify_array_watchers(run, array, index..index + 1, effects);
-                }
-            }
+            self.settle_success(run, task, &place, effects);
             self.recall_less_urgent(run);
             self.queue_reached(run, effects);
             self.notify_watchers(run, task, effects);
@@ -180,6 +166,46 @@ impl Policy {
         if let Some(after) = consequences {
             self.act(run, task, after.job_action, None, effects);
         }
+    }
+
+    /// Writes a success down, and tells those who depend on it.
+    fn settle_success(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        place: &Place<'_>,
+        effects: &mut Effects,
+    ) {
+        let (segment, node) = (&place.segment, place.node);
+        let Some(entry) = self.entry(run) else { return };
+        let Some(array) = place.array() else {
+            segment.word(node).succeed();
+            segment.fire(node, entry);
+            return self.fire_late(run, task, Verdict::Succeeded, effects);
+        };
+        let elements = place.index..place.index + 1;
+        let ended = segment.elements_succeeded(array, elements.clone(), entry);
+        let settled = Settled {
+            node: place.task().0,
+            elements,
+            end: ended.then(|| segment.array_ended(array, entry)),
+        };
+        let run = entry.run.clone();
+        self.elements_settled(&run, settled, effects);
+    }
+
+    /// Elements have succeeded: what waits for them, or for their array, is told.
+    pub(super) fn elements_settled(
+        &mut self,
+        run: &Arc<Run>,
+        settled: Settled,
+        effects: &mut Effects,
+    ) {
+        if settled.releases() {
+            self.let_go_of_array(run, TaskId(settled.node), effects);
+        }
+        self.fire_late_settled(run, &settled, effects);
+        self.notify_array_watchers(run, TaskId(settled.node), settled.elements, effects);
     }
 
     /// As its exit conditions say, nothing that depends on the task runs although it succeeded.

@@ -59,7 +59,7 @@ impl Policy {
         heard: Duration,
         effects: &mut Effects,
     ) -> Option<TimerKey> {
-        let limit = run.job().settings_of(task).stalled_after?;
+        let limit = run.with_settings(task, |settings| settings.stalled_after)?;
         effects.retime = true;
         let alarm = Alarm::Stalled(run.rank(), task, attempt);
         Some(self.timers.set(heard + limit, alarm))
@@ -73,11 +73,8 @@ impl Policy {
         attempt: u32,
         effects: &mut Effects,
     ) {
-        let limit = run
-            .job()
-            .settings_of(task)
-            .stalled_after
-            .unwrap_or_default();
+        let limit = run.with_settings(task, |settings| settings.stalled_after);
+        let limit = limit.unwrap_or_default();
         let lease = self.entry(run).and_then(|entry| entry.leased.get(&task));
         let Some(heard) = lease
             .filter(|lease| lease.attempt == attempt)

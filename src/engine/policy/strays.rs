@@ -4,8 +4,8 @@
 //! only after the last of them has returned.
 
 use super::at_work::may_be_for_lanes;
-use super::revival::is_lost;
 use super::{Effects, Policy, Run};
+use crate::engine::standing::is_lost;
 use crate::model::TaskId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ pub(crate) struct Strays {
     on_lanes: Vec<(usize, TaskId)>,
     /// Tasks, and arrays as a whole, that have succeeded and still hold their inputs.
     held: BTreeSet<TaskId>,
-    held_arrays: BTreeSet<usize>,
+    held_arrays: BTreeSet<TaskId>,
 }
 
 /// Inputs that may be let go now: of a task, or of an array as a whole.
 pub(crate) enum Due {
-    Release(u32, u32),
-    Finish(usize),
+    Release(TaskId),
+    Finish(TaskId),
 }
 
 impl Strays {
@@ -65,9 +65,8 @@ impl Strays {
         self.bodies.contains_key(&task)
     }
 
-    fn has_of_array(&self, run: &Run, array: usize) -> bool {
-        let part = &run.job().arrays[array];
-        let ids = part.ids(0..part.len);
+    fn has_of_array(&self, run: &Run, array: TaskId) -> bool {
+        let ids = run.ids_of(array);
         let mut strays = self.bodies.range(TaskId(ids.start)..TaskId(ids.end));
         strays.next().is_some()
     }
@@ -78,7 +77,7 @@ impl Strays {
     }
 
     /// Whether an array that has succeeded may let go of what it wanted as a whole; if not, it will.
-    pub(crate) fn may_finish(&mut self, run: &Run, array: usize) -> bool {
+    pub(crate) fn may_finish(&mut self, run: &Run, array: TaskId) -> bool {
         let held = !self.bodies.is_empty() && self.has_of_array(run, array);
         if held {
             self.held_arrays.insert(array);
@@ -104,11 +103,8 @@ impl Strays {
         for array in &arrays {
             self.held_arrays.remove(array);
         }
-        let tasks = tasks.into_iter().filter_map(|task| run.job().locate(task));
-        let releases = tasks.map(|(node, index)| Due::Release(node, index));
-        releases
-            .chain(arrays.into_iter().map(Due::Finish))
-            .collect()
+        let tasks = tasks.into_iter().map(Due::Release);
+        tasks.chain(arrays.into_iter().map(Due::Finish)).collect()
     }
 }
 
@@ -119,13 +115,11 @@ impl Policy {
         if entry.had_strays && run.ledger().strays.may_not_release(task) {
             return;
         }
-        if let Some((node, index)) = run.job().locate(task) {
-            effects.release.push((entry.run.clone(), node, index));
-        }
+        effects.release.push((entry.run.clone(), task));
     }
 
     /// As well for what an array wanted as a whole.
-    pub(super) fn let_go_of_array(&mut self, run: &Arc<Run>, array: usize, effects: &mut Effects) {
+    pub(super) fn let_go_of_array(&mut self, run: &Arc<Run>, array: TaskId, effects: &mut Effects) {
         if run.ledger().strays.may_finish(run, array) {
             effects.finish.push((run.clone(), array));
         }

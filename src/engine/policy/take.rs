@@ -10,6 +10,7 @@ use super::{Effects, Item, Policy, Run, RunRank};
 use crate::engine::chronicle::{Fact, Spot};
 use crate::model::{ELEMENT, TaskId};
 use crate::sync::Signal;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a worker was given to do, and the share of its node that it was given for it.
@@ -25,6 +26,15 @@ pub(crate) enum TakenWork {
     Tasks(Vec<Item>, Signal),
     /// One task that the policy started.
     Queued(Place),
+    /// Such a task, which is begun: what the worker of a lane takes, so that it need not ask again.
+    Begun(Begun),
+}
+
+/// An attempt that is begun, or one instance of it.
+pub(crate) struct Begun {
+    pub(crate) task: TaskId,
+    pub(crate) part: Option<Part>,
+    pub(crate) attempt: u32,
 }
 
 /// What a worker takes of what the policy starts.
@@ -55,7 +65,42 @@ impl Policy {
         let taken = taken?;
         // Whoever gets something wakes the next, as long as there is more.
         effects.wake = self.has_or_shares_work();
-        Some(taken)
+        Some(match lanes {
+            true => self.begin_taken(taken, effects),
+            false => taken,
+        })
+    }
+
+    /// The worker of a lane begins a task at once that the policy started.
+    fn begin_taken(&mut self, taken: Taken, effects: &mut Effects) -> Taken {
+        let Taken { charge, work } = taken;
+        let begun = match &work {
+            TakenWork::Queued(place) => self.begin_place(&charge, place, effects),
+            _ => None,
+        };
+        let work = begun.map_or(work, TakenWork::Begun);
+        Taken { charge, work }
+    }
+
+    /// Begins a task that was taken, unless it is over meanwhile.
+    fn begin_place(
+        &mut self,
+        charge: &Charge,
+        place: &Place,
+        effects: &mut Effects,
+    ) -> Option<Begun> {
+        let (run, spot, task) = (charge.run(), charge.spot(), place.task());
+        let part = place.part();
+        let attempt = match part {
+            Some(part) => self.begin_part(run, task, part, spot, effects),
+            None => self.begin(run, task, true, spot, effects),
+        }?;
+        charge.set_task(task);
+        Some(Begun {
+            task,
+            part,
+            attempt,
+        })
     }
 
     /// Nothing is kept for tasks that have ended.
@@ -162,19 +207,21 @@ impl Policy {
             self.put_back(run, task, queued, effects);
             return None;
         }
-        let settings = run.job().settings_of(task);
+        let place = run.locate(task)?;
+        let job = &place.segment.job;
+        let settings = job.settings_of(task);
+        // A command's executor keeps the limit, so that the attempt is over when its processes are.
+        let time_limit = settings.time_limit.filter(|_| !job.is_command(task));
         let is_free = |entry: &mut Entry| match queued {
-            true => run.ended_state(task).is_none() && entry.may_begin(task),
-            false => run.flow().is_for_lanes(task),
+            true => place.ended(task).is_none() && entry.may_begin(task),
+            false => place.is_for_lanes(task),
         };
         let entry = self.runs.get_mut(&run.rank())?;
         if !is_free(entry) {
             return None;
         }
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
-        // A command's executor keeps the limit, so that the attempt is over when its processes are.
-        let limit = settings.time_limit.filter(|_| !run.job().is_command(task));
-        let timer = limit.map(|limit| self.timers.set(effects.now + limit, alarm));
+        let timer = time_limit.map(|limit| self.timers.set(effects.now + limit, alarm));
         effects.retime |= timer.is_some();
         if let Some(limit) = settings.total_time_limit {
             let until = effects.now + limit;
@@ -199,19 +246,16 @@ impl Policy {
     /// For takers that are no lanes: the tasks that an item stands for. Arrays are opened, what the policy starts is
     /// queued.
     pub(crate) fn expand(&mut self, run: &Run, item: Item, effects: &mut Effects) -> Vec<TaskId> {
-        let job = run.job();
         let nodes: Vec<u32> = match item.ready() {
             Ready::Elements(numbers) => {
                 return numbers.map(|number| TaskId(number | ELEMENT)).collect();
             }
             Ready::Node(node) => vec![node],
-            Ready::Sources(range) => {
-                job.csr.sources[range.start as usize..range.end as usize].to_vec()
-            }
+            Ready::Sources(range) => run.sources(range),
         };
         let (opened, tasks): (Vec<u32>, Vec<u32>) = nodes
             .into_iter()
-            .partition(|&node| job.array_of_node(node).is_some() || is_queued(run, node));
+            .partition(|&node| run.is_array(node) || run.is_queued(node));
         opened
             .into_iter()
             .for_each(|node| self.queue_node(run, node, effects));
@@ -245,6 +289,29 @@ fn cut(entry: &mut Entry, room: u32) -> Vec<Item> {
     items
 }
 
-fn is_queued(run: &Run, node: u32) -> bool {
-    run.job().is_queued(node) || run.flow().word(node).is_reactivated()
+impl Run {
+    /// Whether only the policy starts a node.
+    pub(super) fn is_queued(&self, node: u32) -> bool {
+        let place = self.locate(TaskId(node));
+        place.is_some_and(|place| {
+            place.segment.job.is_queued(place.node)
+                || place.segment.word(place.node).is_reactivated()
+        })
+    }
+
+    pub(in crate::engine) fn is_array(&self, node: u32) -> bool {
+        let place = self.locate(TaskId(node));
+        place.is_some_and(|place| place.array().is_some())
+    }
+
+    /// The nodes that an item of sources stands for.
+    fn sources(&self, positions: Range<u32>) -> Vec<u32> {
+        let Some(place) = self.locate(TaskId(positions.start)) else {
+            return Vec::new();
+        };
+        let job = &place.segment.job;
+        let positions = (positions.start - job.base) as usize..(positions.end - job.base) as usize;
+        let sources = job.csr.sources[positions].iter();
+        sources.map(|&node| job.task(node).0).collect()
+    }
 }

@@ -1,6 +1,6 @@
 //! Ending tasks, and what can't run for it.
 
-use super::super::flow::Sink;
+use super::super::flow::{ArrayFlow, Place, Sink, Verdict};
 use super::{Effects, Run};
 use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::graph::node_of;
@@ -11,8 +11,8 @@ use std::ops::Range;
 pub(super) struct Walk<'a> {
     run: &'a Run,
     lost: Vec<Lost>,
-    /// Nodes of which all has ended, and whether that satisfies those who need no value.
-    over: Vec<(u32, bool)>,
+    /// Tasks, and arrays of which all has ended, and whether that satisfies those who need no value.
+    over: Vec<(TaskId, bool)>,
     counted: Counted,
     /// Of what was ended, the tasks that somebody waits for, by id.
     pub(super) watched: Vec<Range<u32>>,
@@ -20,11 +20,12 @@ pub(super) struct Walk<'a> {
     facts: Vec<Fact>,
 }
 
-/// What its dependents can no longer have.
+/// What its dependents can no longer have. With `true`, its end is as good to those who need no value.
 enum Lost {
-    /// The success of a node; with `true`, its end is as good to those who need no value.
-    Node(u32, bool),
-    Elements(usize, Range<u32>),
+    /// The success of a node.
+    Node(TaskId, bool),
+    /// That of elements of the array that a node is, by their indexes.
+    Elements(TaskId, Range<u32>, bool),
 }
 
 /// How many tasks were ended, and how.
@@ -33,6 +34,24 @@ struct Counted {
     ended: u64,
     skipped: u64,
     cancelled: u64,
+}
+
+/// How tasks are ended, and because of which.
+#[derive(Clone, Copy)]
+struct End {
+    state: TaskState,
+    satisfied: bool,
+    by: TaskId,
+}
+
+impl End {
+    fn skipped(by: TaskId) -> Self {
+        End {
+            state: TaskState::Skipped,
+            satisfied: false,
+            by,
+        }
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -49,139 +68,202 @@ impl<'a> Walk<'a> {
 
     /// Ends a single task, an element, or all elements of an array, as far as they have not ended.
     pub(super) fn end(&mut self, task: TaskId, state: TaskState, satisfied: bool) {
-        self.end_for(task, state, satisfied, task);
+        let by = task;
+        let end = End {
+            state,
+            satisfied,
+            by,
+        };
+        self.end_as(task, end);
     }
 
-    /// As [`end`](Self::end), because of `by`.
-    fn end_for(&mut self, task: TaskId, state: TaskState, satisfied: bool, by: TaskId) {
-        let Some((node, index)) = self.run.job().locate(task) else {
+    /// Skips what can't run because of `by`.
+    pub(super) fn skip(&mut self, task: TaskId, by: TaskId) {
+        self.end_as(task, End::skipped(by));
+    }
+
+    /// Skips elements of the array that a node is, because of `by`.
+    pub(super) fn skip_elements(&mut self, node: TaskId, elements: Range<u32>, by: TaskId) {
+        let place = self.run.locate(node);
+        if let Some((place, array)) = place.and_then(|place| place.array().map(|at| (place, at))) {
+            self.end_elements(&place, array, elements, End::skipped(by));
+        }
+    }
+
+    fn end_as(&mut self, task: TaskId, end: End) {
+        let Some(place) = self.run.locate(task) else {
             return;
         };
-        match self.run.job().array_of_node(node) {
-            None => self.end_node(node, state, satisfied, by),
+        match place.array() {
+            None => self.end_node(&place, end),
             Some(array) => {
-                let all = 0..self.run.job().arrays[array].len;
-                let one = index..index + 1;
+                let all = 0..place.segment.job.arrays[array].len;
+                let one = place.index..place.index + 1;
                 let elements = if task.is_element() { one } else { all };
-                self.end_elements(array, elements, state, satisfied, by);
+                self.end_elements(&place, array, elements, end);
             }
         }
     }
 
-    fn end_node(&mut self, node: u32, state: TaskState, satisfied: bool, by: TaskId) {
-        let word = self.run.flow().word(node);
+    fn end_node(&mut self, place: &Place<'_>, end: End) {
+        let (word, task) = (place.segment.word(place.node), place.task());
         if word.ended().is_none() {
-            if word.end(state) {
-                self.watched.push(node..node + 1);
+            if word.end(end.state) {
+                self.watched.push(task.0..task.0 + 1);
             }
-            self.counted.add(state, 1);
-            self.tell(TaskId(node).into(), state, by);
-            self.lost.push(Lost::Node(node, satisfied));
-            self.over.push((node, satisfied));
+            self.counted.add(end.state, 1);
+            self.tell(task.into(), end);
+            self.lost.push(Lost::Node(task, end.satisfied));
+            self.over.push((task, end.satisfied));
         }
     }
 
     /// Ends those of the elements that have not ended. The array as a node ends with the first that does not succeed.
-    fn end_elements(
-        &mut self,
-        array: usize,
-        elements: Range<u32>,
-        state: TaskState,
-        satisfied: bool,
-        by: TaskId,
-    ) {
-        let (flow, part) = (self.run.flow(), &self.run.job().arrays[array]);
-        let watched = flow.array(array).is_watched();
-        let pending: Vec<_> = flow.array(array).unfinished(elements.clone()).collect();
-        if pending.is_empty() && !elements.is_empty() {
+    fn end_elements(&mut self, place: &Place<'_>, array: usize, elements: Range<u32>, end: End) {
+        let (flow, node) = (place.segment.array(array), place.task());
+        let part = &place.segment.job.arrays[array];
+        let pending: Vec<_> = flow.unfinished(elements.clone()).collect();
+        let is_open = || elements.is_empty() && place.segment.word(place.node).ended().is_none();
+        if pending.is_empty() && !is_open() {
             return;
         }
         let mut count = 0;
         for range in pending {
-            flow.array(array).end(range.clone(), state);
+            flow.end(range.clone(), end.state);
             let ended = TaskSpan::of(part.ids(range.clone()));
-            if watched {
+            if flow.is_watched() {
                 self.watched.push(part.ids(range.clone()));
             }
-            self.tell(ended, state, by);
+            self.tell(ended, end);
             count += ended.count;
-            self.lost.push(Lost::Elements(array, range));
+            self.lost.push(Lost::Elements(node, range, end.satisfied));
         }
-        self.counted.add(state, count.into());
-        let first = self.end_array(array, state);
-        let first_to_block = !satisfied && flow.array(array).block();
+        self.counted.add(end.state, count.into());
+        let first = self.end_array(place, flow, end.state);
+        let first_to_block = !end.satisfied && flow.block();
         if first || first_to_block {
-            self.lost.push(Lost::Node(part.node, satisfied));
+            self.lost.push(Lost::Node(node, end.satisfied));
         }
         // Counted last: a lane that ends the last element then finds how the others ended.
-        if (count > 0 || first) && flow.array(array).have_ended(count) {
-            self.array_is_over(array, state);
+        if (count > 0 || first) && flow.have_ended(count) {
+            self.array_is_over(place, flow, end.state);
         }
     }
 
     /// The array as a node can no longer succeed. Returns whether it could until now.
-    fn end_array(&mut self, array: usize, state: TaskState) -> bool {
-        let node = self.run.job().arrays[array].node;
-        let ends = state != TaskState::Succeeded && self.run.flow().word(node).ended().is_none();
+    fn end_array(&mut self, place: &Place<'_>, flow: &ArrayFlow, state: TaskState) -> bool {
+        let word = place.segment.word(place.node);
+        let ends = state != TaskState::Succeeded && word.ended().is_none();
         if ends {
-            self.end_array_node(array, node, state);
+            self.end_array_node(place, flow, state);
         }
         ends
     }
 
-    fn end_array_node(&mut self, array: usize, node: u32, state: TaskState) {
-        let flow = self.run.flow();
-        flow.word(node).end(state);
-        let watched = flow.array(array).is_watched();
-        self.watched.extend(watched.then_some(node..node + 1));
+    fn end_array_node(&mut self, place: &Place<'_>, flow: &ArrayFlow, state: TaskState) {
+        place.segment.word(place.node).end(state);
+        let node = place.task().0;
+        self.watched
+            .extend(flow.is_watched().then_some(node..node + 1));
     }
 
-    fn array_is_over(&mut self, array: usize, state: TaskState) {
-        let (flow, node) = (self.run.flow(), self.run.job().arrays[array].node);
-        if flow.word(node).ended().is_none() {
-            self.end_array_node(array, node, state);
+    fn array_is_over(&mut self, place: &Place<'_>, flow: &ArrayFlow, state: TaskState) {
+        if place.segment.word(place.node).ended().is_none() {
+            self.end_array_node(place, flow, state);
         }
-        self.over.push((node, !flow.array(array).blocks()));
+        self.over.push((place.task(), !flow.blocks()));
     }
 
     /// Ends everything that depends on what was ended so far, and can't do without it.
     pub(super) fn skip_dependents(&mut self) {
-        if self.run.job().rules.keep_blocked() {
-            return self.lost.clear();
-        }
+        let keeps = self.run.job().rules.keep_blocked();
         while let Some(lost) = self.lost.pop() {
             match lost {
-                Lost::Node(node, satisfied) => self.skip_successors(node, satisfied),
-                Lost::Elements(array, range) => {
-                    let job = self.run.job();
-                    let by = TaskId::element(job.arrays[array].first + range.start);
-                    job.arrays[array].each_to.iter().for_each(|&to| {
-                        let state = TaskState::Skipped;
-                        self.end_elements(to as usize, range.clone(), state, false, by);
-                    });
+                _ if keeps => self.note_elements(&lost),
+                Lost::Node(node, satisfied) => {
+                    self.skip_successors(node, satisfied);
+                    self.skip_late(node, satisfied);
+                }
+                Lost::Elements(node, ref range, satisfied) => {
+                    self.skip_each(node, range);
+                    self.skip_late_each(node, range, satisfied);
+                    self.note_elements(&lost);
                 }
             }
         }
     }
 
-    fn skip_successors(&mut self, node: u32, satisfied: bool) {
-        let job = self.run.job();
-        let loose = job.loose_from(node);
+    fn skip_successors(&mut self, node: TaskId, satisfied: bool) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
+        let job = &place.segment.job;
+        let loose = job.loose_from(place.node);
         let passes = |next: u32| {
             let found = loose.binary_search_by_key(&next, |edge| edge.to);
             found.is_ok_and(|at| loose[at].passes(satisfied))
-                || self.run.flow().passed.has(node, next)
+                || place.segment.passed.has(place.node, next)
         };
-        let successors = job.csr.successors(node).iter().map(|&entry| node_of(entry));
+        let successors = job.csr.successors(place.node).iter();
+        let successors = successors.map(|&entry| node_of(entry));
         for next in successors.filter(|&next| !passes(next)) {
-            self.end_for(TaskId(next), TaskState::Skipped, false, TaskId(node));
+            self.skip(job.task(next), node);
+        }
+    }
+
+    /// What waits for single elements.
+    fn skip_each(&mut self, node: TaskId, elements: &Range<u32>) {
+        let Some(place) = self.run.locate(node) else {
+            return;
+        };
+        let job = &place.segment.job;
+        let Some(part) = place.array().map(|array| &job.arrays[array]) else {
+            return;
+        };
+        let by = TaskId::element(part.first + elements.start);
+        for &to in &part.each_to {
+            let next = job.task(job.arrays[to as usize].node);
+            self.skip_elements(next, elements.clone(), by);
+        }
+    }
+
+    /// What was added to the run, and can't do without the success of a task, or of an array.
+    fn skip_late(&mut self, task: TaskId, satisfied: bool) {
+        let verdict = Verdict::without_success(satisfied);
+        for to in self.run.blocked_late(task, verdict) {
+            self.skip(to, task);
+        }
+    }
+
+    /// What was added to the run, and waits for single elements.
+    fn skip_late_each(&mut self, node: TaskId, elements: &Range<u32>, satisfied: bool) {
+        let Some(open) = &self.run.open else { return };
+        let tasks = self.run.elements(node, elements);
+        for to in open.each_dependents(node) {
+            let by = tasks.first().copied().unwrap_or(node);
+            self.skip_elements(to, elements.clone(), by);
+        }
+        for task in tasks {
+            self.skip_late(task, satisfied);
+        }
+    }
+
+    /// What was added to the run may wait for the end of single elements, whatever it is.
+    fn note_elements(&mut self, lost: &Lost) {
+        if let (Lost::Elements(node, range, satisfied), Some(_)) = (lost, &self.run.open) {
+            let tasks = self.run.elements(*node, range).into_iter();
+            self.over.extend(tasks.map(|task| (task, *satisfied)));
         }
     }
 
     /// What may run all the same, now that all it waits for has ended, goes to `sink`.
     pub(super) fn pass(&mut self, sink: &mut impl Sink) {
-        for (node, satisfied) in self.over.drain(..) {
-            self.run.flow().pass(node, satisfied, sink);
+        for (task, satisfied) in self.over.drain(..) {
+            if let Some(place) = self.run.locate(task).filter(|_| !task.is_element()) {
+                place.segment.pass(place.node, satisfied, sink);
+            }
+            let verdict = Verdict::without_success(satisfied);
+            self.run.pass_late(task, verdict, sink);
         }
     }
 
@@ -196,14 +278,17 @@ impl<'a> Walk<'a> {
     }
 
     /// Tells whoever listens. Of failures and successes it has been told with the attempts.
-    fn tell(&mut self, tasks: TaskSpan, state: TaskState, by: TaskId) {
-        match (state, self.facts.last_mut()) {
+    fn tell(&mut self, tasks: TaskSpan, end: End) {
+        match (end.state, self.facts.last_mut()) {
             _ if !self.run.is_observed() => (),
             (TaskState::Cancelled, Some(Fact::Cancelled(last))) if last.is_before(tasks) => {
                 last.count += tasks.count;
             }
             (TaskState::Cancelled, _) => self.facts.push(Fact::Cancelled(tasks)),
-            (TaskState::Skipped, _) => self.facts.push(Fact::Skipped { tasks, by }),
+            (TaskState::Skipped, _) => {
+                let by = end.by;
+                self.facts.push(Fact::Skipped { tasks, by });
+            }
             _ => (),
         }
     }

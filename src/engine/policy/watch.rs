@@ -1,6 +1,7 @@
 //! Those who wait for a task's end, and looking at a run while its lanes are shut out.
 
 use super::{Effects, Policy, Run};
+use crate::engine::flow::Place;
 use crate::model::TaskId;
 use event_listener::EventListener;
 use std::ops::Range;
@@ -20,11 +21,7 @@ impl Policy {
         if run.ended_state(task).is_some() || run.is_at_rest() {
             return None;
         }
-        let (node, _) = run.job().locate(task)?;
-        match run.job().array_of_node(node) {
-            Some(array) => run.flow().array(array).watch(),
-            None => run.flow().word(node).watch(),
-        }
+        run.locate(task)?.watch();
         Some(self.entry(run)?.watchers.entry(task).or_default().listen())
     }
 
@@ -54,18 +51,17 @@ impl Policy {
     pub(crate) fn notify_array_watchers(
         &mut self,
         run: &Run,
-        array: usize,
+        node: TaskId,
         elements: Range<u32>,
         effects: &mut Effects,
     ) {
-        if !run.flow().array(array).is_watched() {
+        let Some(place) = run.locate(node).filter(Place::is_watched) else {
             return;
-        }
-        let part = &run.job().arrays[array];
-        let whole = run
-            .ended_state(TaskId(part.node))
-            .map(|_| part.node..part.node + 1);
-        self.notify(run, whole.into_iter().chain([part.ids(elements)]), effects);
+        };
+        let Some(array) = place.array() else { return };
+        let ids = place.segment.job.arrays[array].ids(elements);
+        let whole = place.ended(node).map(|_| node.0..node.0 + 1);
+        self.notify(run, whole.into_iter().chain([ids]), effects);
     }
 
     /// Shuts out the run's lanes until the engine's lock is given up. The run may turn out to have ended.
@@ -75,10 +71,7 @@ impl Policy {
         effects.wake |= !entry.ready.is_empty();
         let owner = entry.run.clone();
         for settled in settled {
-            if settled.completed {
-                self.let_go_of_array(&owner, settled.array, effects);
-            }
-            self.notify_array_watchers(run, settled.array, settled.elements, effects);
+            self.elements_settled(&owner, settled, effects);
         }
         self.queue_reached(run, effects);
         if finished {

@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, Assignment, Stop};
 use crate::executor::{Lease, LeaseId};
+use crate::job::Frozen;
 use crate::model::{Command, LaunchError, PreProcessingError, Workplace};
 use crate::sync::lock;
 use crate::work::{Launched, Launcher, LiveStreams};
@@ -76,19 +77,23 @@ impl Launcher for OfLease<'_> {
         let (commands, lease) = (self.commands, self.lease);
         let stop = commands.begin(lease)?;
         let (live, task) = (lease.engine_run().live(), lease.task_id());
-        let show = |streams| live.begin(task, streams);
-        let result = commands
-            .agent
-            .run(command, &assignment(lease, &show), &stop);
+        let (job, show) = (lease.part(), |streams| live.begin(task, streams));
+        let assignment = assignment(lease, &job, &show);
+        let result = commands.agent.run(command, &assignment, &stop);
         live.end(task);
         commands.end(lease, stop);
         result
     }
 }
 
-fn assignment<'a>(lease: &'a Lease, show: &'a dyn Fn(LiveStreams)) -> Assignment<'a> {
+/// `job` is what the task was described with.
+fn assignment<'a>(
+    lease: &'a Lease,
+    job: &'a Frozen,
+    show: &'a dyn Fn(LiveStreams),
+) -> Assignment<'a> {
     let (run, task) = (lease.engine_run(), lease.task_id());
-    let settings = run.job().settings_of(task);
+    let settings = job.settings_of(task);
     let kind = if task.is_element() { 'e' } else { 't' };
     let resources = settings.resources.as_ref();
     Assignment {
@@ -100,7 +105,7 @@ fn assignment<'a>(lease: &'a Lease, show: &'a dyn Fn(LiveStreams)) -> Assignment
         gpus: lease.gpus(),
         threads: resources.map_or(1, threads),
         time_limit: settings.time_limit,
-        settings: &run.job().command_settings,
+        settings: &job.command_settings,
         show,
     }
 }

@@ -94,6 +94,11 @@ impl Crew {
             .is_ok()
     }
 
+    /// Whether some worker is one too many.
+    pub(super) fn has_too_many(&self) -> bool {
+        self.present.load(Ordering::Relaxed) > self.target.load(Ordering::Relaxed)
+    }
+
     /// The attempt no longer counts. Threads can't be interrupted; futures and commands can.
     pub(super) fn stop(&self, lease: LeaseId) {
         self.commands.stop(lease);

@@ -2,7 +2,7 @@
 
 use super::crew::Crew;
 use crate::engine::{self, Charge, Current, Lane, Log, Run, Taken, TakenWork};
-use crate::executor::grant::{Grant, Started};
+use crate::executor::grant::{Lease, Started};
 use crate::model::{Result, TaskId};
 use crate::sync::Signal;
 use crate::work::Host;
@@ -48,18 +48,32 @@ impl Worker {
     pub(super) fn work(self) {
         let _entered = engine::enter(self.desk.clone());
         while let Next::Work(taken) = self.crew.feed.engine().bell().wait(|| self.next()) {
-            match taken.work {
-                TakenWork::Shift(items, seen) => self.shift(taken.charge, items, seen),
-                TakenWork::Tasks(..) | TakenWork::Queued(_) => self.grant(Grant::new(taken)),
+            let mut next = Some(taken);
+            while let Some(taken) = next {
+                next = self.work_on(taken);
             }
         }
+    }
+
+    /// Returns what comes next, if that is known already.
+    fn work_on(&self, taken: Taken) -> Option<Taken> {
+        match taken.work {
+            TakenWork::Begun(begun) => return self.run(Lease::new(taken.charge, begun)),
+            TakenWork::Shift(items, seen) => self.shift(taken.charge, items, seen),
+            // Lanes are given no others, but for one that was over before it could be begun.
+            TakenWork::Tasks(..) | TakenWork::Queued(_) => {}
+        }
+        None
     }
 
     fn next(&self) -> Option<Next> {
         if self.crew.may_leave() {
             return Some(Next::Leave);
         }
-        let taken = self.crew.node.look(1, true).map(Next::Work);
+        let node = &self.crew.node;
+        let engine = self.crew.feed.engine();
+        let taken = engine.with(|policy, effects| node.take_for_lane(policy, effects));
+        let taken = taken.map(Next::Work);
         taken.or_else(|| self.crew.node.is_over().then_some(Next::Leave))
     }
 
@@ -81,19 +95,24 @@ impl Worker {
         self.desk.charge.replace(None);
     }
 
-    fn grant(&self, mut grant: Grant) {
-        while let Some(lease) = grant.begin() {
-            self.desk
-                .charge
-                .replace(Some((grant.charge().clone(), Some(lease.task_id()))));
-            let launcher = self.crew.commands.of(&lease);
-            let started = lease.start(launcher.as_ref().map(|launcher| launcher as _));
-            self.desk.charge.replace(None);
-            match started {
-                Started::Ended(outcome) => lease.complete(outcome),
-                Started::Later(later) => self.crew.waiting.go_on(lease, later),
+    /// Runs a task that the policy started. Its end and the start of the next are one transition, unless the worker is one
+    /// too many.
+    fn run(&self, lease: Lease) -> Option<Taken> {
+        let at_work = (lease.charge().clone(), Some(lease.task_id()));
+        self.desk.charge.replace(Some(at_work));
+        let launcher = self.crew.commands.of(&lease);
+        let started = lease.start(launcher.as_ref().map(|launcher| launcher as _));
+        self.desk.charge.replace(None);
+        match started {
+            Started::Ended(outcome) if self.crew.has_too_many() => lease.complete(outcome),
+            Started::Ended(outcome) => {
+                let node = &self.crew.node;
+                let next = |policy: &mut _, effects: &mut _| node.take_for_lane(policy, effects);
+                return lease.complete_and(outcome, next).flatten();
             }
+            Started::Later(later) => self.crew.waiting.go_on(lease, later),
         }
+        None
     }
 }
 

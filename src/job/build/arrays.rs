@@ -2,11 +2,11 @@
 
 use super::{Job, collect};
 use crate::graph::Dependency;
+use crate::job::addition::Needs;
 use crate::job::frozen::{ArrayPart, array_of_node};
-use crate::model::{Defect, DefectKind, MAX_INDEX, Name};
+use crate::model::{Defect, DefectKind, Name};
 use crate::work::{
-    Array, Body, EachInputs, Inputs, Prepend, Slot, TaskRef, Unit, Upstream, each_unit, index_unit,
-    map_unit,
+    Array, Body, EachInputs, Inputs, Prepend, Slot, Unit, Upstream, each_unit, index_unit, map_unit,
 };
 
 impl Job {
@@ -51,14 +51,11 @@ impl Job {
         }));
         let mut upstreams = Vec::new();
         inputs.upstreams(&mut |input| upstreams.push(input));
+        let mut places = inputs.places();
+        self.import(&mut places, &upstreams);
         let len = self.array_len(node, items.len());
         let slot = self.place(node, len);
-        self.end_array(
-            map_unit(body, items, inputs.places(), slot),
-            &upstreams,
-            len,
-            slot,
-        )
+        self.end_array(map_unit(body, items, places, slot), &upstreams, len, slot)
     }
 
     /// Adds a task array of so many elements, each of which reads its index. It costs no memory for them but a few bits,
@@ -93,9 +90,11 @@ impl Job {
         let node = self.begin_node(name.into());
         let mut upstreams = Vec::new();
         inputs.upstreams(&mut |input| upstreams.push(input));
+        let mut places = inputs.places();
+        self.import(&mut places, &upstreams);
         let len = self.array_len(node, len);
         let slot = self.place(node, len);
-        let unit = index_unit(body, len, inputs.places(), slot);
+        let unit = index_unit(body, len, places, slot);
         self.end_array(unit, &upstreams, len, slot)
     }
 
@@ -119,14 +118,11 @@ impl Job {
         if let Some(other) = uneven {
             self.defect(node, DefectKind::LengthMismatch(len, other.len));
         }
+        let mut places = inputs.places();
+        self.import(&mut places, &upstreams);
         let len = self.array_len(node, len as usize);
         let slot = self.place(node, len);
-        self.end_array(
-            each_unit(body, inputs.places(), slot, len),
-            &upstreams,
-            len,
-            slot,
-        )
+        self.end_array(each_unit(body, places, slot, len), &upstreams, len, slot)
     }
 }
 
@@ -145,19 +141,11 @@ impl Job {
             match input.kind {
                 // Without elements nothing happens element by element: the array waits for the other as a whole.
                 Dependency::Each if len == 0 => self.depend(node, input),
-                Dependency::Each
-                    if self.knows(
-                        node,
-                        TaskRef {
-                            job: input.job,
-                            node: input.node,
-                        },
-                    ) =>
-                {
+                Dependency::Each if input.job == self.tag => {
                     self.want(input);
-                    each.extend(self.array_of(input.node));
+                    each.extend(self.array_of(self.local(input.task())));
                 }
-                Dependency::Each => (),
+                Dependency::Each => self.follow_earlier(node, input.task(), Needs::Each),
                 _ => self.depend(node, input),
             }
         }
@@ -171,7 +159,7 @@ impl Job {
         self.end_node(unit);
         Array {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
             first,
             len,
@@ -180,7 +168,7 @@ impl Job {
 
     /// The length of a new array; none if the job would hold too many elements.
     fn array_len(&mut self, node: u32, len: usize) -> u32 {
-        let room = (MAX_INDEX - self.elements) as usize;
+        let room = (self.numbers.elements.end - self.elements) as usize;
         if len > room {
             self.defect(node, DefectKind::TooManyTasks);
             return 0;

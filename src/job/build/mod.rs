@@ -3,6 +3,7 @@
 mod arrays;
 mod tasks;
 
+use super::addition::{Needs, Numbers, Ties};
 use super::frozen::ArrayPart;
 use super::settings::JobSettings;
 use crate::graph::{Edges, Graph};
@@ -40,7 +41,12 @@ pub struct Job {
     pub(super) edges: Edges,
     pub(super) units: Vec<Box<dyn Unit>>,
     pub(super) arrays: Vec<ArrayPart>,
+    /// One more than the number of the last element.
     pub(super) elements: u32,
+    /// What it may number its nodes and elements with: in an addition to a run, not from 0 on.
+    pub(super) numbers: Numbers,
+    /// Of an addition to a run: what ties it to that.
+    pub(super) ties: Option<Box<Ties>>,
     pub(super) layout: Layout,
     pub(super) names: HashMap<Arc<str>, u32>,
     pub(super) labels: HashMap<u32, Arc<str>>,
@@ -75,6 +81,8 @@ impl Job {
             units: Vec::new(),
             arrays: Vec::new(),
             elements: 0,
+            numbers: Numbers::default(),
+            ties: None,
             layout: Layout::default(),
             names: HashMap::new(),
             labels: HashMap::new(),
@@ -94,19 +102,22 @@ impl Job {
 
     /// Makes `after` wait for the success of `before`, with no value passed.
     pub fn order(&mut self, before: impl Into<TaskRef>, after: impl Into<TaskRef>) {
-        let (before, after) = (before.into(), after.into());
-        if self.knows(after.node, before) && self.knows(before.node, after) {
-            self.add_order(before.node, after.node);
+        let before = before.into();
+        let Some(after) = self.own(after.into()) else {
+            return;
+        };
+        if before.job == self.tag {
+            self.add_order(self.local(before), after);
+        } else {
+            self.follow_earlier(after, before, Needs::Success);
         }
     }
 
     /// Keeps the outputs of a task or array as long as the [`Run`](crate::Run), although others depend on it.
     /// (Outputs that nobody depends on are kept anyway.)
     pub fn keep(&mut self, task: impl Into<TaskRef>) {
-        let task = task.into();
-        if self.knows(task.node, task) {
-            self.kept.push(task.node);
-        }
+        let node = self.own(task.into());
+        self.kept.extend(node);
     }
 
     /// The job's name.
@@ -117,7 +128,7 @@ impl Job {
     /// How many tasks there are; each element of an array is one.
     pub fn len(&self) -> u64 {
         let singles = (self.units.len() - self.arrays.len()) as u64;
-        singles + u64::from(self.elements)
+        singles + u64::from(self.elements - self.numbers.elements.start)
     }
 
     /// Whether there is no task. Such a job succeeds at once.
@@ -170,32 +181,31 @@ impl Job {
     /// The node reads an input: it follows that node, and wants its output.
     #[inline]
     fn depend(&mut self, node: u32, input: Upstream) {
-        self.follow(
-            node,
-            TaskRef {
-                job: input.job,
-                node: input.node,
-            },
-        );
+        match input.job == self.tag {
+            true => self.edges.follow(self.local(input.task())),
+            false => self.follow_earlier(node, input.task(), Needs::Value),
+        }
         self.want(input);
     }
 
     /// Another input wants a node's output. Nodes whose outputs need no dropping aren't counted.
     #[inline]
     fn want(&mut self, input: Upstream) {
-        if let Some(wanted) = self
-            .wanted
-            .get_mut(input.node as usize)
-            .filter(|_| input.job == self.tag)
-        {
+        if input.job != self.tag {
+            return;
+        }
+        let node = self.local(input.task());
+        if let Some(wanted) = self.wanted.get_mut(node as usize) {
             *wanted += 1;
         }
     }
 
     #[inline]
     fn follow(&mut self, node: u32, before: TaskRef) {
-        if self.knows(node, before) {
-            self.edges.follow(before.node);
+        if before.job == self.tag {
+            self.edges.follow(self.local(before));
+        } else {
+            self.follow_earlier(node, before, Needs::Success);
         }
     }
 
@@ -207,22 +217,41 @@ impl Job {
         }
     }
 
-    /// Whether a handle is one of this job.
-    #[inline]
-    pub(super) fn knows(&mut self, node: u32, task: TaskRef) -> bool {
-        let known = task.job == self.tag;
-        if !known {
-            self.defect(node, DefectKind::ForeignHandle);
+    /// The node of a handle, if it is one of this job, or of this addition.
+    pub(super) fn own(&mut self, task: TaskRef) -> Option<u32> {
+        let own = (task.job == self.tag).then(|| self.local(task));
+        if own.is_none() {
+            let kind = match self.ties {
+                Some(_) => DefectKind::AddedBefore,
+                None => DefectKind::ForeignHandle,
+            };
+            self.defects.push(Defect {
+                index: None,
+                task: Some(task.task.to_string()),
+                kind,
+            });
         }
-        known
+        own
+    }
+
+    /// The node of one of its own handles, counted from 0.
+    #[inline]
+    pub(in crate::job) fn local(&self, task: TaskRef) -> u32 {
+        task.task.0 - self.numbers.nodes.start
+    }
+
+    /// The number that a node has in handles.
+    #[inline]
+    fn number(&self, node: u32) -> u32 {
+        self.numbers.nodes.start + node
     }
 
     #[cold]
-    fn defect(&mut self, node: u32, kind: DefectKind) {
+    pub(super) fn defect(&mut self, node: u32, kind: DefectKind) {
         self.defects.push(self.defect_of(node, kind));
     }
 
-    pub(super) fn defect_of(&self, node: u32, kind: DefectKind) -> Defect {
+    pub(crate) fn defect_of(&self, node: u32, kind: DefectKind) -> Defect {
         Defect {
             index: None,
             task: Some(self.label(node)),
@@ -246,7 +275,7 @@ impl Job {
     pub(super) fn label(&self, node: u32) -> String {
         match self.labels.get(&node) {
             Some(name) => name.to_string(),
-            None => format!("task {node}"),
+            None => format!("task {}", self.number(node)),
         }
     }
 }

@@ -20,11 +20,17 @@ impl Job {
     {
         let node = self.begin_node(name.into());
         inputs.upstreams(&mut |input| self.depend(node, input));
+        let mut places = inputs.places();
+        if self.ties.is_some() {
+            let mut upstreams = Vec::new();
+            inputs.upstreams(&mut |input| upstreams.push(input));
+            self.import(&mut places, &upstreams);
+        }
         let slot = self.place(node, 1);
-        self.end_node(task_unit(body, inputs.places(), slot));
+        self.end_node(task_unit(body, places, slot));
         Handle {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
         }
     }
@@ -51,7 +57,7 @@ impl Job {
         self.end_node(task_unit(body, (), slot));
         Handle {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
         }
     }
@@ -61,8 +67,8 @@ impl Job {
         let node = self.begin_node(task.name);
         self.note_order_only(node, &task.inputs, &task.after);
         task.inputs
-            .into_iter()
-            .for_each(|input| self.depend(node, input));
+            .iter()
+            .for_each(|&input| self.depend(node, input));
         task.after
             .into_iter()
             .for_each(|before| self.follow(node, before));
@@ -73,10 +79,15 @@ impl Job {
             self.settings.insert(node, task.settings);
         }
         let slot = self.place(node, 1);
-        self.end_node(task.unit.make(slot));
+        let mut inputs = task.inputs.iter();
+        let unit = task.unit.make(slot, &mut |at| match inputs.next() {
+            Some(input) if input.job != self.tag => self.import_one(input, at),
+            _ => at,
+        });
+        self.end_node(unit);
         let handle = Handle {
             job: self.tag,
-            node,
+            node: self.number(node),
             slot,
         };
         task.after_any_outcome
@@ -88,11 +99,12 @@ impl Job {
     /// Of a task with inputs, remembers what it follows without reading it.
     fn note_order_only(&mut self, node: u32, inputs: &[Upstream], after: &[TaskRef]) {
         if !inputs.is_empty() {
-            let reads = |before: u32| inputs.iter().any(|input| input.node == before);
-            let after = after.iter().map(|before| before.node);
-            let order_only = after.filter(|&before| !reads(before));
-            self.order_only
-                .extend(order_only.map(|before| (before, node)));
+            let reads = |before: &TaskRef| inputs.iter().any(|input| input.task() == *before);
+            let own = after.iter().filter(|before| before.job == self.tag);
+            let order_only = own.filter(|before| !reads(before));
+            let edges = order_only.map(|&before| (self.local(before), node));
+            let edges: Vec<_> = edges.collect();
+            self.order_only.extend(edges);
         }
     }
 
@@ -148,7 +160,7 @@ impl Job {
         let taken = name.is_some_and(|name| {
             self.names.contains_key(name) || new_names.insert(name, index).is_some()
         });
-        let foreign = task.dependencies().any(|tag| tag != self.tag);
+        let foreign = self.ties.is_none() && task.dependencies().any(|tag| tag != self.tag);
         [
             (name == Some("")).then_some(DefectKind::EmptyName),
             taken.then_some(DefectKind::DuplicateName),

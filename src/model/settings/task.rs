@@ -79,13 +79,13 @@ impl TaskSettings {
         self
     }
 
-    /// Not before this long after the job was submitted. Default: at once.
+    /// Not before this long after the job was submitted, or the task [added](crate::Run::add). Default: at once.
     pub fn start_after(mut self, wait: Duration) -> Self {
         self.start_after = Some(wait);
         self
     }
 
-    /// The task fails if it has not ended this long after the job was submitted. Default: never.
+    /// The task fails if it has not ended this long after the job was submitted, or the task [added](crate::Run::add). Default: never.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
