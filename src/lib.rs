@@ -66,6 +66,8 @@ pub use work::{
 pub use work::CodecError;
 #[cfg(feature = "command")]
 pub use work::{Commanded, command};
+#[cfg(feature = "journal")]
+pub use work::{Durable, durable};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -33,9 +33,7 @@ const WIDTH: u32 = u64::BITS;
 
 impl Survey {
     pub(crate) fn of(job: &Frozen) -> Self {
-        Survey {
-            order: order(job),
-        }
+        Survey { order: order(job) }
     }
 
     /// The nodes, each behind those that it waits for.

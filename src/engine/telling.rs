@@ -3,9 +3,9 @@
 use super::Run;
 #[cfg(feature = "journal")]
 use super::{Durable, Report};
-use crate::model::{Error, TaskId};
 #[cfg(feature = "journal")]
 use crate::model::ErrorKind;
+use crate::model::{Error, TaskId};
 #[cfg(feature = "journal")]
 use std::sync::Arc;
 
@@ -36,7 +36,10 @@ impl Run {
         if durable.has(task) {
             return true;
         }
-        let array = self.job().array_of_node(task.0).filter(|_| !task.is_element());
+        let array = self
+            .job()
+            .array_of_node(task.0)
+            .filter(|_| !task.is_element());
         let failed: Vec<_> = match array.map(|array| &self.flow.first.job.arrays[array]) {
             None => return false,
             // It has no elements to be written down.

@@ -7,6 +7,8 @@ mod command;
 mod distinct;
 mod freeze;
 mod frozen;
+#[cfg(feature = "journal")]
+mod inputs;
 mod loose;
 mod rules;
 mod settings;
@@ -18,6 +20,8 @@ pub use task::Task;
 
 pub(crate) use addition::{Late, Needs, Numbers, Ties};
 pub(crate) use frozen::{ArrayPart, Frozen};
+#[cfg(feature = "journal")]
+use inputs::InputOrder;
 pub(crate) use loose::LooseEdge;
 pub(crate) use rules::Rules;
 pub(crate) use settings::QueuedNodes;

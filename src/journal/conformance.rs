@@ -108,7 +108,13 @@ fn order<P, S: Store>(yard: &Yard<'_, P, S>) -> Result<(), BoxError> {
 
 fn contents<P, S: Store>(yard: &Yard<'_, P, S>) -> Result<(), BoxError> {
     let every_byte = (0..=255).collect();
-    let all = vec![vec![], every_byte, vec![0; 3 << 20], vec![], b"'; --\n".to_vec()];
+    let all = vec![
+        vec![],
+        every_byte,
+        vec![0; 3 << 20],
+        vec![],
+        b"'; --\n".to_vec(),
+    ];
     let mut store = yard.open()?;
     for group in &all {
         store.append(group)?;
@@ -125,7 +131,11 @@ fn replaced<P, S: Store>(yard: &Yard<'_, P, S>) -> Result<(), BoxError> {
     store.replace(&mut [b"d".to_vec(), b"e".to_vec()].into_iter())?;
     store.append(b"f")?;
     let right = [b"d", b"e", b"f"].map(|group| group.to_vec()).to_vec();
-    must("new groups are in the old ones' place", groups(&mut store)?, right.clone())?;
+    must(
+        "new groups are in the old ones' place",
+        groups(&mut store)?,
+        right.clone(),
+    )?;
     must("also later", yard.reopened(store)?, right)?;
     let mut store = yard.open()?;
     store.replace(&mut std::iter::empty())?;
@@ -147,7 +157,11 @@ fn failed_replacement<P, S: Store>(yard: &Yard<'_, P, S>) -> Result<(), BoxError
     std::panic::set_hook(hook);
     must("a panic comes out", result.is_err(), true)?;
     let right = vec![b"old".to_vec()];
-    must("what was cut off leaves the old groups", yard.reopened(store)?, right)
+    must(
+        "what was cut off leaves the old groups",
+        yard.reopened(store)?,
+        right,
+    )
 }
 
 fn stopped_reader<P, S: Store>(yard: &Yard<'_, P, S>) -> Result<(), BoxError> {

@@ -18,7 +18,9 @@ pub enum JournalError {
     #[error("is not a journal; give another path, or remove it if it isn't needed")]
     NotAJournal,
     /// It was written by a later version of this library.
-    #[error("has format {found}, and this version reads formats up to {known}; use a later version")]
+    #[error(
+        "has format {found}, and this version reads formats up to {known}; use a later version"
+    )]
     NewerFormat {
         /// The file's format.
         found: u32,
@@ -62,7 +64,11 @@ impl JournalError {
 
 /// Something is wrong with a journal's file.
 pub(super) fn about(path: &Path, cause: impl Into<BoxError>) -> Error {
-    Error::new(ErrorKind::Journal, format!("the journal `{}`", path.display())).caused_by(cause)
+    Error::new(
+        ErrorKind::Journal,
+        format!("the journal `{}`", path.display()),
+    )
+    .caused_by(cause)
 }
 
 /// Something is wrong with a journal in an application's own store.

@@ -1,6 +1,7 @@
 //! A run's journal, from its opening to the run that writes it.
 
 use super::fault::Place;
+use super::files::Files;
 use super::fit::Fit;
 use super::record::Record;
 use super::reuse::Reuse;
@@ -129,6 +130,7 @@ impl Journal {
         offer: &Offer,
     ) -> Result<(Arc<engine::Run>, Reuse)> {
         refuse_open(job)?;
+        let files = self.files_for(job)?;
         let survey = Survey::of(job.inner());
         let mut submission = Submission::of(job.inner(), &survey, now())?;
         let durable = Arc::new(Durable::default());
@@ -145,7 +147,7 @@ impl Journal {
                 self.append(&[Record::Submitted(Box::new(submission))])?;
                 (Past::default(), Reuse::default())
             }
-            true => self.revive(&run, submission, &survey)?,
+            true => self.revive(&run, submission, &survey, files.as_ref())?,
         };
         let reuse = Reuse {
             warnings: std::mem::take(&mut self.warnings),
@@ -156,7 +158,14 @@ impl Journal {
         let Journal {
             store, place, pace, ..
         } = self;
-        let writer = Writer::new(&run, durable, (store, place.clone()), pace, survey, false);
+        let writer = Writer::new(
+            &run,
+            durable,
+            (store, place.clone(), files),
+            pace,
+            survey,
+            false,
+        );
         started?;
         writer.start().map_err(|error| place.error(error))?;
         Ok((run, reuse))
@@ -167,6 +176,7 @@ impl Journal {
         run: &engine::Run,
         submission: Submission,
         survey: &Survey,
+        files: Option<&Files>,
     ) -> Result<(Past, Reuse)> {
         let Some(old) = self.state.submission.as_deref() else {
             return Ok((Past::default(), Reuse::default()));
@@ -176,7 +186,7 @@ impl Journal {
             let job = old.job.clone();
             return Err(self.place.error(JournalError::OtherJob { job }));
         }
-        let revival = Revival::new(run, &self.state, &fit, &submission);
+        let revival = Revival::new(run, (&self.state, files), &fit, &submission);
         let (past, reuse) = revival.run(survey);
         match fit.is_same() {
             true => self.append(&[Record::Opened(now())])?,
@@ -196,6 +206,22 @@ impl Journal {
         replaced.map_err(|error| self.place.error(error))?;
         self.state = state;
         Ok(())
+    }
+
+    /// Where commands' files are kept: beside the journal, so that it must be a file.
+    fn files_for(&self, job: &FrozenJob) -> Result<Option<Files>> {
+        let units = job.inner().units.iter().zip(0..);
+        let command = units.into_iter().find(|(unit, _)| unit.kind().command);
+        match (&self.place, command) {
+            (Place::File(path), _) => Ok(Some(Files::beside(path))),
+            (Place::Store, None) => Ok(None),
+            (Place::Store, Some((_, node))) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "is a command, whose files can only be kept beside a journal that is a file; use `Journal::create`",
+            )
+            .in_job(job.name())
+            .of_task(job.inner().node_label(node))),
+        }
     }
 
     fn load_checkpoints(&mut self, durable: &Durable) {

@@ -41,8 +41,14 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod fault;
+#[cfg(feature = "command")]
+mod files;
+#[cfg(not(feature = "command"))]
+#[path = "no_files.rs"]
+mod files;
 mod fit;
 mod handle;
+mod inspect;
 mod log;
 mod record;
 mod reuse;
@@ -58,10 +64,14 @@ mod writer;
 
 pub use fault::JournalError;
 pub use handle::Journal;
+pub use inspect::{
+    InspectedAttempt, InspectedTask, Inspection, Salvaged, forget, inspect, salvage,
+};
 pub use log::FileStore;
 pub use reuse::{Rerun, Reuse};
 pub use store::Store;
 
+use record::Record;
 use std::time::Duration;
 
 /// When completions are written.

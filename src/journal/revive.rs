@@ -1,5 +1,6 @@
 //! Puts what a journal knows into a run that has not begun: outputs into their places, and what is to be told to the engine.
 
+use super::files::Files;
 use super::fit::{Differences, Fit};
 use super::record::End;
 use super::reuse::Reuse;
@@ -19,6 +20,7 @@ pub(super) struct Revival<'a> {
     job: &'a Frozen,
     state: &'a State,
     fit: &'a Fit,
+    files: Option<&'a Files>,
     differences: Option<Differences<'a>>,
     /// Nodes that wait for something that is run again.
     blocked: Vec<bool>,
@@ -31,7 +33,12 @@ pub(super) struct Revival<'a> {
 }
 
 impl<'a> Revival<'a> {
-    pub(super) fn new(run: &'a Run, state: &'a State, fit: &'a Fit, new: &'a Submission) -> Self {
+    pub(super) fn new(
+        run: &'a Run,
+        (state, files): (&'a State, Option<&'a Files>),
+        fit: &'a Fit,
+        new: &'a Submission,
+    ) -> Self {
         let job = run.job();
         let elements: u32 = job.arrays.iter().map(|part| part.len).sum();
         let old = state.submission.as_deref();
@@ -43,6 +50,7 @@ impl<'a> Revival<'a> {
             job,
             state,
             fit,
+            files,
             differences: changed.map(|old| Differences::new(old, new)),
             blocked: vec![false; job.units.len()],
             present: vec![false; elements as usize],
@@ -153,8 +161,16 @@ impl<'a> Revival<'a> {
     }
 
     fn put_output(&mut self, node: u32, index: u32, old: u32) -> Result<(), String> {
-        let (unit, values) = (&*self.job.units[node as usize], &self.run.flow().first.values);
+        let (unit, values) = (
+            &*self.job.units[node as usize],
+            &self.run.flow().first.values,
+        );
         let bytes = self.state.output_of(old);
+        let found = match self.files.filter(|_| unit.kind().command) {
+            Some(files) => Some(files.find(bytes).map_err(|error| error.to_string())?),
+            None => None,
+        };
+        let bytes = found.as_deref().unwrap_or(bytes);
         let put = || unit.restore(values, index, bytes);
         match catch_unwind(AssertUnwindSafe(put)) {
             Ok(Ok(())) => {
@@ -218,7 +234,8 @@ impl<'a> Revival<'a> {
         let nodes = 0..self.job.units.len() as u32;
         let elements = 0..self.present.len() as u32;
         let ids = nodes.chain(elements.map(|number| ELEMENT | number));
-        ids.filter_map(|id| Some((self.fit.task(id)?, id))).collect()
+        ids.filter_map(|id| Some((self.fit.task(id)?, id)))
+            .collect()
     }
 
     fn note_different(&mut self, node: u32) {

@@ -38,7 +38,9 @@ pub(super) fn groups(state: &State) -> impl Iterator<Item = Vec<u8>> + use<> {
     let mut rest = group.take();
     let running = state.running.iter();
     let running = running.filter(|(task, _)| state.end_of(**task).is_none());
-    rest.push(Record::Running(running.map(|(task, attempt)| (*task, *attempt)).collect()));
+    rest.push(Record::Running(
+        running.map(|(task, attempt)| (*task, *attempt)).collect(),
+    ));
     let checkpoints = state.checkpoints.iter();
     let checkpoints = checkpoints.filter(|(task, _)| state.end_of(**task).is_none());
     rest.extend(checkpoints.map(|(task, bytes)| Record::Checkpoint(*task, Bytes(bytes.clone()))));

@@ -1,7 +1,7 @@
 //! What a journal comes to: its records, one after the other, and what is known of each task in the end.
 
-use super::record::{AttemptEndRecord, End, Ended, Finished, Millis, Record, TaskRecord, read};
 use super::fit::Fit;
+use super::record::{End, Ended, Finished, Millis, Record, TaskRecord, read};
 use super::submission::Submission;
 use super::told::now;
 use super::{JournalError, Store};
@@ -93,7 +93,8 @@ impl State {
             self.ends[slot] = ended.end as u8 + 1;
             let len = lengths.next();
             let output = ended.outputs.0.get(at..at + len as usize);
-            let output = output.ok_or_else(|| nonsense("outputs are shorter than they should be"))?;
+            let output =
+                output.ok_or_else(|| nonsense("outputs are shorter than they should be"))?;
             at += len as usize;
             if ended.end == End::Succeeded {
                 self.set_output(slot, output);
@@ -137,7 +138,8 @@ impl State {
             End::Cancelled,
         ];
         let slot = self.slot(task).ok()?;
-        ENDS.get(usize::from(self.ends[slot].checked_sub(1)?)).copied()
+        ENDS.get(usize::from(self.ends[slot].checked_sub(1)?))
+            .copied()
     }
 
     /// The bytes of a task's output.
@@ -150,16 +152,19 @@ impl State {
     /// The last attempt of a task that is known to have begun.
     pub(super) fn last_attempt(&self, task: u32) -> u32 {
         let running = self.running.get(&task).copied().unwrap_or(0);
-        self.tasks.get(&task).map_or(running, |known| {
-            running.max(known.attempt)
-        })
+        self.tasks
+            .get(&task)
+            .map_or(running, |known| running.max(known.attempt))
     }
 
     /// The state of a run of another job, as far as its tasks were this one's.
     pub(super) fn moved(&self, submission: Submission, fit: &Fit, past: &Past) -> Self {
         let mut moved = State::default();
         moved.begin(Box::new(submission));
-        for (id, end) in past.ended().flat_map(|(ids, end)| ids.map(move |id| (id, end))) {
+        for (id, end) in past
+            .ended()
+            .flat_map(|(ids, end)| ids.map(move |id| (id, end)))
+        {
             let Ok(slot) = moved.slot(id) else { continue };
             moved.ends[slot] = end as u8 + 1;
             if let (End::Succeeded, Some(old)) = (end, fit.task(id)) {
@@ -169,7 +174,9 @@ impl State {
         for (task, known) in &past.tasks {
             moved.tasks.insert(task.0, TaskRecord::of(known, now()));
             let saved = fit.task(task.0).and_then(|old| self.checkpoints.get(&old));
-            moved.checkpoints.extend(saved.map(|saved| (task.0, saved.clone())));
+            moved
+                .checkpoints
+                .extend(saved.map(|saved| (task.0, saved.clone())));
         }
         moved
     }
@@ -179,12 +186,6 @@ impl State {
         let outputs: u64 = self.places.iter().map(|(_, len)| u64::from(*len)).sum();
         let checkpoints: usize = self.checkpoints.values().map(Vec::len).sum();
         outputs + checkpoints as u64 + 16 * self.ends.len() as u64 + 256 * self.tasks.len() as u64
-    }
-
-    pub(super) fn failed_attempts(&self) -> usize {
-        let attempts = self.tasks.values().flat_map(|task| &task.attempts);
-        let failed = |end: &AttemptEndRecord| matches!(end, AttemptEndRecord::Failed(_));
-        attempts.filter(|attempt| failed(&attempt.end)).count()
     }
 }
 

@@ -21,10 +21,8 @@ pub trait Store: Send + 'static {
     ///
     /// # Errors
     /// What `each` returned, or why the groups can't be read.
-    fn read(
-        &mut self,
-        each: &mut dyn FnMut(&[u8]) -> Result<(), BoxError>,
-    ) -> Result<(), BoxError>;
+    fn read(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<(), BoxError>)
+    -> Result<(), BoxError>;
 
     /// Adds a group behind all others. When this returns, the group outlives a loss of power.
     ///

@@ -5,7 +5,7 @@
 
 use super::record::{Bytes, Millis};
 use crate::engine::Survey;
-use crate::graph::{SOLE, node_of};
+use crate::graph::node_of;
 use crate::job::Frozen;
 use crate::model::{Error, ErrorKind, Panic, Result};
 use crate::work::{AnyFunction, Identity, ItemBytes, Unit, encode};
@@ -56,7 +56,10 @@ impl Submission {
         let nodes = job.units.iter().zip(0u32..);
         let body_of = nodes.map(|(unit, node)| maker.body(&**unit, node));
         let body_of = body_of.collect::<Result<Vec<_>>>()?;
-        let arrays = job.arrays.iter().map(|part| maker.array(part.node, part.len));
+        let arrays = job
+            .arrays
+            .iter()
+            .map(|part| maker.array(part.node, part.len));
         let mut submission = Submission {
             job: job.name.clone(),
             at,
@@ -130,45 +133,69 @@ impl Submission {
         }
     }
 
-    /// Each node adds what it is to those that wait for it, in whatever order it comes by them.
+    /// Each node adds what it is to those that wait for it, in whatever order it comes by them; and then what it reads, in
+    /// the order in which it does.
     fn hash_dependencies(&self, job: &Frozen, survey: &Survey) -> Bytes {
         let (bodies, names) = (self.body_hashes(), self.names());
         let mut waits = vec![0u64; self.body_of.len()];
-        let mut wholes = vec![0u64; job.arrays.len()];
+        let mut wholes = vec![0u64; self.body_of.len()];
         for node in survey.nodes(job) {
-            let body = self.body_hash(&bodies, self.body_of[node as usize], names.get(&node).copied());
-            let base = mix(&[body, waits[node as usize]]);
-            let whole = self.whole(job, node, base, &mut wholes);
-            let mut add = |next: u32, what: u64| {
+            let at = node as usize;
+            if let Some(inputs) = inputs_of(job, node) {
+                let inputs = inputs.iter().map(|(_, input)| wholes[*input as usize]);
+                waits[at] = inputs.fold(waits[at], |hash, input| mix(&[hash, input]));
+            }
+            let body = self.body_hash(&bodies, self.body_of[at], names.get(&node).copied());
+            let base = mix(&[body, waits[at]]);
+            wholes[at] = self.whole(job, node, base, &wholes);
+            each_edge(job, node, |next, kind| {
+                let what = if kind == EACH { base } else { wholes[at] };
                 let sum = &mut waits[next as usize];
-                *sum = sum.wrapping_add(what);
-            };
-            for &entry in job.csr.successors(node) {
-                let next = node_of(entry & !SOLE);
-                let kind = job.loose_edge(node, next).map_or(0, |edge| 1 + u64::from(edge.any_outcome));
-                add(next, mix(&[whole, kind]));
-            }
-            if let Some(array) = job.array_of_node(node) {
-                for &to in &job.arrays[array].each_to {
-                    add(job.arrays[to as usize].node, mix(&[base, u64::MAX]));
-                }
-            }
+                *sum = sum.wrapping_add(mix(&[what, kind]));
+            });
         }
         Bytes(waits.iter().flat_map(|hash| hash.to_le_bytes()).collect())
     }
 
     /// What a node is to those that wait for all of it: of an array, all its elements.
-    fn whole(&self, job: &Frozen, node: u32, base: u64, wholes: &mut [u64]) -> u64 {
+    fn whole(&self, job: &Frozen, node: u32, base: u64, wholes: &[u64]) -> u64 {
         let Some(array) = job.array_of_node(node) else {
             return base;
         };
         let record = &self.arrays[array];
         let each = job.arrays[array].each_from.iter();
-        let each = each.fold(0u64, |sum, &from| sum.wrapping_add(wholes[from as usize]));
+        let each = each.map(|&from| wholes[job.arrays[from as usize].node as usize]);
+        let each = each.fold(0, u64::wrapping_add);
         let items = xxh3_64(&record.items.0);
-        wholes[array] = mix(&[base, u64::from(record.len), items, each]);
-        wholes[array]
+        mix(&[base, u64::from(record.len), items, each])
     }
+}
+
+/// The kind of an edge that is element by element.
+const EACH: u64 = u64::MAX;
+
+/// Where edges lead from a node, and what kind they are of.
+fn each_edge(job: &Frozen, node: u32, mut visit: impl FnMut(u32, u64)) {
+    for &entry in job.csr.successors(node) {
+        let next = node_of(entry);
+        let loose = job.loose_edge(node, next);
+        visit(
+            next,
+            loose.map_or(0, |edge| 1 + u64::from(edge.any_outcome)),
+        );
+    }
+    if let Some(array) = job.array_of_node(node) {
+        let after = job.arrays[array].each_to.iter();
+        after.for_each(|&to| visit(job.arrays[to as usize].node, EACH));
+    }
+}
+
+/// What a node reads, in order, if that is more than one thing.
+fn inputs_of(job: &Frozen, node: u32) -> Option<&[(u32, u32)]> {
+    let start = job.inputs.partition_point(|(reader, _)| *reader < node);
+    let rest = &job.inputs[start..];
+    let own = &rest[..rest.partition_point(|(reader, _)| *reader == node)];
+    (!own.is_empty()).then_some(own)
 }
 
 /// Takes a job's bodies and items down.

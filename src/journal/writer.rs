@@ -2,6 +2,7 @@
 //! those know who wait for it to be written.
 
 use super::fault::Place;
+use super::files::Files;
 use super::record::{Bytes, End, Ended, Finished, Record, TaskRecord, write};
 use super::spans::Spans;
 use super::state::State;
@@ -34,6 +35,8 @@ pub(super) struct Writer {
     durable: Arc<Durable>,
     store: Box<dyn Store>,
     place: Place,
+    /// Where commands' files are kept, if the journal is a file.
+    files: Option<Files>,
     pace: Pace,
     survey: Survey,
     /// Attempts that were written down as running.
@@ -48,7 +51,7 @@ impl Writer {
     pub(super) fn new(
         run: &Arc<Run>,
         durable: Arc<Durable>,
-        (store, place): (Box<dyn Store>, Place),
+        (store, place, files): (Box<dyn Store>, Place, Option<Files>),
         pace: Pace,
         survey: Survey,
         finished: bool,
@@ -59,6 +62,7 @@ impl Writer {
             compact: store.size(),
             store,
             place,
+            files,
             pace,
             survey,
             running: HashMap::new(),
@@ -80,7 +84,10 @@ impl Writer {
             durable.close();
         };
         let thread = std::thread::Builder::new().name("batchyard-journal".into());
-        thread.spawn(write).map(drop).inspect_err(|_| durable.close())
+        thread
+            .spawn(write)
+            .map(drop)
+            .inspect_err(|_| durable.close())
     }
 
     fn write_all(&mut self) {
@@ -230,20 +237,31 @@ impl Writer {
                 false => (node, index),
             };
             bytes.clear();
-            let kept = encode(run, node, index, &mut bytes);
-            let end = match kept {
-                Ok(()) => End::Succeeded,
-                Err(_) => End::SucceededUnkept,
-            };
-            if end == End::SucceededUnkept {
-                bytes.clear();
-            }
+            let end = self.encode(run, node, index, &mut bytes);
             group.end(id..id + 1, end, &bytes);
             if group.len() > GROUP {
                 self.flush(group)?;
             }
         }
         Ok(())
+    }
+
+    /// Adds the bytes of an output, if it can be written down.
+    fn encode(&mut self, run: &Run, node: u32, index: u32, to: &mut Vec<u8>) -> End {
+        let encoded = encode(run, node, index, to).is_ok();
+        let files = self.files.as_mut();
+        let files = files.filter(|_| run.job().units[node as usize].kind().command);
+        let kept = match files.filter(|_| encoded) {
+            None => encoded,
+            Some(files) => files.keep(to).map(|bytes| *to = bytes).is_ok(),
+        };
+        match kept {
+            true => End::Succeeded,
+            false => {
+                to.clear();
+                End::SucceededUnkept
+            }
+        }
     }
 
     fn flush(&mut self, group: &mut Group) -> Result<(), Error> {
@@ -274,6 +292,8 @@ impl Writer {
         for record in records {
             write(record, &mut group).map_err(failed)?;
         }
+        let files = self.files.as_mut().map_or(Ok(()), Files::sync);
+        files.map_err(|error| self.place.error(error))?;
         let appended = self.store.append(&group);
         appended.map_err(|error| self.place.error(error))
     }

@@ -37,12 +37,12 @@ pub use settings::{
 };
 pub use status::{TaskPage, TaskStatus};
 
-#[cfg(all(feature = "command", any(target_os = "linux", feature = "journal")))]
-pub(crate) use command::{Content, Stdin};
-#[cfg(all(feature = "command", target_os = "linux"))]
-pub(crate) use command::{CommandRules, Keeper, Kept, ResourceFile, leaves};
 #[cfg(all(feature = "command", feature = "journal"))]
 pub(crate) use command::SavedOutput;
+#[cfg(all(feature = "command", target_os = "linux"))]
+pub(crate) use command::{CommandRules, Keeper, Kept, ResourceFile, leaves};
+#[cfg(all(feature = "command", any(target_os = "linux", feature = "journal")))]
+pub(crate) use command::{Content, Stdin};
 #[cfg(feature = "command")]
 pub(crate) use command::{LiveStream, Workplace};
 pub(crate) use exit::Exit;

@@ -181,10 +181,7 @@ fn listen_for_telling(
 }
 
 #[cfg(not(feature = "journal"))]
-fn listen_for_telling(
-    _: &engine::Run,
-    _: impl Fn(&engine::Run) -> bool,
-) -> Option<EventListener> {
+fn listen_for_telling(_: &engine::Run, _: impl Fn(&engine::Run) -> bool) -> Option<EventListener> {
     None
 }
 

@@ -10,9 +10,9 @@ use super::identity::{CommandParts, Identity};
 use super::inputs::Ref;
 #[cfg(feature = "journal")]
 use super::travel::Wire;
-use crate::model::{BoxError, Command, CommandOutput, LiveStream, TaskId};
 #[cfg(feature = "journal")]
 use crate::model::SavedOutput;
+use crate::model::{BoxError, Command, CommandOutput, LiveStream, TaskId};
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -137,11 +137,7 @@ impl Wire<(), CommandOutput> for Command {
 /// An item is known by its parts.
 #[cfg(feature = "journal")]
 impl Wire<(Ref<Command>,), CommandOutput> for EachItself {
-    fn encode_argument(
-        &self,
-        (command,): (&Command,),
-        to: &mut Vec<u8>,
-    ) -> Result<(), CodecError> {
+    fn encode_argument(&self, (command,): (&Command,), to: &mut Vec<u8>) -> Result<(), CodecError> {
         encode(&CommandParts::of(command), to)
     }
 

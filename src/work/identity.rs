@@ -101,9 +101,7 @@ mod of_commands {
     }
 
     /// Of variables that are set; those that are inherited don't count.
-    pub(crate) fn environment<'a>(
-        variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
-    ) -> u64 {
+    pub(crate) fn environment<'a>(variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>) -> u64 {
         let mut hash = Hash::default();
         for (name, value) in variables {
             hash.text(name);

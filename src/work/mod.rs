@@ -9,6 +9,8 @@ mod codec;
 #[cfg(feature = "command")]
 mod command;
 mod context;
+#[cfg(feature = "journal")]
+mod durable;
 mod function;
 mod handles;
 #[cfg(feature = "journal")]
@@ -34,6 +36,8 @@ pub use codec::CodecError;
 #[cfg(feature = "command")]
 pub use command::{Commanded, command};
 pub use context::Context;
+#[cfg(feature = "journal")]
+pub use durable::{Durable, durable};
 pub use function::{AnyFunction, Argument, Fingerprint, Function, Registry};
 pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};

@@ -53,7 +53,9 @@ fn the_program_that_is_killed() {
         options.create(true).append(true).open(folder.join(name))
     };
     let life = std::process::id();
-    EFFECTS.set(append(format!("effects-{life}")).unwrap()).unwrap();
+    EFFECTS
+        .set(append(format!("effects-{life}")).unwrap())
+        .unwrap();
     let mut told = append(format!("told-{life}")).unwrap();
     let journal = Journal::open_or_create(folder.join("run.journal")).unwrap();
     let journal = match life % 2 {
@@ -146,5 +148,8 @@ fn kill_after(child: &mut Child, patience: Duration) -> bool {
 fn numbers(path: &Path) -> Vec<u64> {
     let bytes = std::fs::read(path).unwrap_or_default();
     let (whole, _) = bytes.as_chunks::<8>();
-    whole.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
+    whole
+        .iter()
+        .map(|bytes| u64::from_le_bytes(*bytes))
+        .collect()
 }

@@ -6,6 +6,12 @@
     reason = "a test that panics fails"
 )]
 
+mod closures;
+#[cfg(all(feature = "command", target_os = "linux"))]
+mod commands;
 mod kill;
+mod looking;
 mod reopen;
+#[cfg(feature = "conformance")]
+mod stores;
 mod yard;

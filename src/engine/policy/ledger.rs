@@ -152,8 +152,7 @@ impl Ledger {
     #[cfg(feature = "journal")]
     pub(super) fn take_changed(&mut self) -> Vec<TaskId> {
         let changes = self.changes.as_mut();
-        let mut tasks =
-            changes.map_or_else(Vec::new, |changes| std::mem::take(&mut changes.tasks));
+        let mut tasks = changes.map_or_else(Vec::new, |changes| std::mem::take(&mut changes.tasks));
         tasks.sort_unstable();
         tasks.dedup();
         tasks
@@ -163,12 +162,19 @@ impl Ledger {
     #[cfg(feature = "journal")]
     pub(super) fn failure_of(&self, task: TaskId) -> Option<(u64, Error)> {
         let place = *self.places.get(&task)?;
-        self.failures.get(&place).map(|(_, error)| (place, error.clone()))
+        self.failures
+            .get(&place)
+            .map(|(_, error)| (place, error.clone()))
     }
 
     /// What is known of a task from an earlier life of the run.
     #[cfg(feature = "journal")]
-    pub(super) fn remember(&mut self, task: TaskId, counters: TaskCounters, attempts: Vec<Attempt>) {
+    pub(super) fn remember(
+        &mut self,
+        task: TaskId,
+        counters: TaskCounters,
+        attempts: Vec<Attempt>,
+    ) {
         self.counters.insert(task, counters);
         if !attempts.is_empty() {
             self.attempts.insert(task, attempts);

@@ -170,7 +170,9 @@ impl Policy {
     }
 
     fn queue_late(&mut self, run: &Run, task: TaskId, start: Time, effects: &mut Effects) {
-        let before = self.entry(run).and_then(|entry| entry.not_before.remove(&task));
+        let before = self
+            .entry(run)
+            .and_then(|entry| entry.not_before.remove(&task));
         let start = before.map_or(start, |before| before.max(start));
         if run.ended_state(task).is_none() {
             self.ready_at(run, task, start, effects);

@@ -2,8 +2,8 @@
 
 use super::attempts::SUSPECT_AFTER;
 use super::{Effects, Entry, Policy, Run, Time};
-use crate::engine::flow::{Ready, Settled, ranges};
 use crate::engine::Item;
+use crate::engine::flow::{Ready, Settled, ranges};
 use crate::model::{Attempt, Capacity, Error, Result, TaskCounters, TaskId, TaskState};
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,7 +66,10 @@ impl Policy {
         for (task, _) in unusual {
             run.ledger().set_unusual(*task);
         }
-        let succeeded = past.ends.into_iter().map(|end| self.end_again(run, end, effects));
+        let succeeded = past
+            .ends
+            .into_iter()
+            .map(|end| self.end_again(run, end, effects));
         let succeeded = succeeded.sum();
         self.queue_reached(run, effects);
         if let Some(entry) = self.entry(run) {
@@ -191,7 +194,9 @@ impl Policy {
     pub(crate) fn changes(&mut self, run: &Run, now: Time) -> Report {
         let changed = run.ledger().take_changed();
         let tasks = changed.into_iter();
-        let tasks = tasks.map(|task| (task, self.known(run, task, now))).collect();
+        let tasks = tasks
+            .map(|task| (task, self.known(run, task, now)))
+            .collect();
         let leased = self.entry(run).into_iter().flat_map(|entry| {
             let leased = entry.leased.iter();
             leased.map(|(&task, lease)| (task, lease.attempt))

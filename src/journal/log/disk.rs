@@ -16,8 +16,10 @@ pub(super) trait Disk: Send + 'static {
     /// Cuts off what is behind a place.
     fn cut(&mut self, at: u64) -> io::Result<()>;
     /// Puts a new content in its place: the old one or the new one is there, whatever happens.
-    fn replace(&mut self, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>)
-    -> io::Result<()>;
+    fn replace(
+        &mut self,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()>;
 }
 
 /// A file of the system's. Readable by its owner alone.

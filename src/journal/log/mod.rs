@@ -169,13 +169,14 @@ impl<D: Disk> Log<D> {
         each: &mut dyn FnMut(&[u8]) -> Result<(), BoxError>,
     ) -> Result<(), BoxError> {
         let mut failed = None;
-        let (_, end) = self.scan(&mut |group| {
-            each(group).map_err(|error| {
-                failed = Some(error);
-                io::Error::other("the reader has had enough")
+        let (_, end) = self
+            .scan(&mut |group| {
+                each(group).map_err(|error| {
+                    failed = Some(error);
+                    io::Error::other("the reader has had enough")
+                })
             })
-        })
-        .or_else(|error| Err(failed.take().unwrap_or_else(|| error.into())))?;
+            .or_else(|error| Err(failed.take().unwrap_or_else(|| error.into())))?;
         // It was whole when it was opened.
         match end == self.end || self.broken {
             true => Ok(()),
@@ -259,7 +260,11 @@ impl<D: Disk> Log<D> {
 impl FileId {
     fn unique() -> Self {
         use std::hash::{BuildHasher, RandomState};
-        let random = || RandomState::new().hash_one(std::process::id()).to_le_bytes();
+        let random = || {
+            RandomState::new()
+                .hash_one(std::process::id())
+                .to_le_bytes()
+        };
         let mut id = [0; 16];
         id[..8].copy_from_slice(&random());
         id[8..].copy_from_slice(&random());

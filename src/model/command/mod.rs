@@ -12,9 +12,9 @@ pub use live::Tail;
 pub use output::{Captured, CommandOutput, Straggler, Usage};
 pub use settings::{CommandSettings, Retention, Stragglers};
 
-pub(crate) use files::ResourceFile;
 #[cfg(any(target_os = "linux", feature = "journal"))]
 pub(crate) use files::Content;
+pub(crate) use files::ResourceFile;
 #[cfg(target_os = "linux")]
 pub(crate) use files::leaves;
 pub(crate) use live::LiveStream;
