@@ -4,7 +4,6 @@ use super::survey::Written;
 use crate::model::{Error, TaskId};
 use crate::sync::lock;
 use event_listener::{Event, EventListener};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
@@ -20,7 +19,6 @@ pub(crate) struct Durable {
     changed: Event,
     calls: Mutex<Calls>,
     called: Condvar,
-    checkpoints: Mutex<Checkpoints>,
 }
 
 #[derive(Default)]
@@ -33,15 +31,6 @@ struct Calls {
     left: bool,
     /// Nothing is written any more.
     closed: bool,
-}
-
-/// What tasks have saved for their next attempts.
-#[derive(Default)]
-pub(crate) struct Checkpoints {
-    /// The last of each task.
-    pub(crate) last: HashMap<TaskId, Vec<u8>>,
-    /// Those that have not been written down.
-    pub(crate) new: Vec<TaskId>,
 }
 
 impl Durable {
@@ -156,10 +145,6 @@ impl Durable {
 
     pub(crate) fn is_closed(&self) -> bool {
         lock(&self.calls).closed
-    }
-
-    pub(crate) fn checkpoints(&self) -> std::sync::MutexGuard<'_, Checkpoints> {
-        lock(&self.checkpoints)
     }
 }
 

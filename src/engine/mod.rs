@@ -7,6 +7,8 @@
 
 mod blame;
 mod census;
+#[cfg(feature = "journal")]
+mod checkpoints;
 mod chronicle;
 mod clock;
 mod current;

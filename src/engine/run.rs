@@ -41,6 +41,8 @@ pub(crate) struct Run {
     ended_at: Mutex<Option<Time>>,
     span: RunSpan,
     #[cfg(feature = "journal")]
+    pub(super) checkpoints: Mutex<super::checkpoints::Checkpoints>,
+    #[cfg(feature = "journal")]
     pub(super) durable: Option<Arc<super::Durable>>,
 }
 
@@ -68,6 +70,8 @@ impl Run {
             observed: AtomicBool::new(false),
             ended_at: Mutex::default(),
             span,
+            #[cfg(feature = "journal")]
+            checkpoints: Mutex::default(),
             #[cfg(feature = "journal")]
             durable: None,
         }

@@ -2,7 +2,7 @@
 
 use super::Run;
 #[cfg(feature = "journal")]
-use super::{Durable, Report};
+use super::{Durable, Report, policy::Time};
 #[cfg(feature = "journal")]
 use crate::model::ErrorKind;
 use crate::model::{Error, TaskId};
@@ -25,6 +25,18 @@ impl Run {
     /// Ends the run, for a reason that is none of its own.
     pub(crate) fn stop(&self, cause: Error) {
         self.ask(|policy, effects| policy.cancel_run(self, cause, effects));
+    }
+
+    /// By the engine's clock.
+    pub(crate) fn now(&self) -> Time {
+        self.engine().now()
+    }
+
+    /// Events of the run are told up to this time, and later ones when that is; or all of them.
+    pub(crate) fn tell_events(&self, until: Option<Time>) {
+        let engine = self.engine();
+        engine.chronicle().hold(self.seq(), until);
+        engine.chronicle().call(|| engine.now());
     }
 
     /// Whether the end of a task may be told: it is written down, or need not be. An array fails with the first of its

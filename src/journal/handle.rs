@@ -153,8 +153,10 @@ impl Journal {
             warnings: std::mem::take(&mut self.warnings),
             ..reuse
         };
-        self.load_checkpoints(&durable);
+        self.load_checkpoints(&run);
+        run.tell_events(Some(run.now()));
         let started = engine.go_on(&run, offer, past);
+        let started = started.inspect_err(|_| run.tell_events(None));
         let Journal {
             store, place, pace, ..
         } = self;
@@ -224,11 +226,11 @@ impl Journal {
         }
     }
 
-    fn load_checkpoints(&mut self, durable: &Durable) {
+    fn load_checkpoints(&mut self, run: &engine::Run) {
         let checkpoints = std::mem::take(&mut self.state.checkpoints);
         let saved = checkpoints.into_iter();
         let saved = saved.map(|(task, bytes)| (crate::model::TaskId(task), bytes));
-        durable.checkpoints().last.extend(saved);
+        run.checkpoints().last.extend(saved);
     }
 
     fn append(&mut self, records: &[Record]) -> Result<()> {

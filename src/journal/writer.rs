@@ -98,13 +98,15 @@ impl Writer {
                 return;
             };
             let begun = Instant::now();
-            let ended = run.has_ended();
+            let (ended, looked) = (run.has_ended(), run.now());
             if let Err(error) = self.write_new(&run, ended) {
                 return self.stop(&run, error);
             }
+            // What happens later is told when it is written.
+            run.tell_events((!self.finished).then_some(looked));
             self.durable.answer(asked);
             if ended && left {
-                return;
+                return run.tell_events(None);
             }
             rest = begun.elapsed() * SHARE;
         }
@@ -184,7 +186,7 @@ impl Writer {
     }
 
     fn checkpoints(&self, run: &Run, records: &mut Vec<Record>) {
-        let mut checkpoints = self.durable.checkpoints();
+        let mut checkpoints = run.checkpoints();
         for task in std::mem::take(&mut checkpoints.new) {
             if run.ended_state(task).is_none() {
                 let last = checkpoints.last.get(&task).cloned();
@@ -226,15 +228,10 @@ impl Writer {
         ids: &Range<u32>,
         group: &mut Group,
     ) -> Result<(), Error> {
-        let Some((node, index)) = run.job().locate(TaskId(ids.start)) else {
-            return Ok(());
-        };
-        let (is_element, mut bytes) = (TaskId(ids.start).is_element(), Vec::new());
-        for (at, id) in ids.clone().zip(0..).map(|(id, at)| (at, id)) {
-            // Elements of one array may be followed by those of the next.
-            let (node, index) = match is_element && at > 0 || !is_element {
-                true => run.job().locate(TaskId(id)).unwrap_or((node, index)),
-                false => (node, index),
+        let mut bytes = Vec::new();
+        for id in ids.clone() {
+            let Some((node, index)) = run.job().locate(TaskId(id)) else {
+                continue;
             };
             bytes.clear();
             let end = self.encode(run, node, index, &mut bytes);
@@ -315,6 +312,7 @@ impl Writer {
         let error = error.in_job(run.name());
         self.fail(error.clone());
         run.stop(error);
+        run.tell_events(None);
     }
 
     fn fail(&self, error: Error) {

@@ -14,4 +14,5 @@ mod looking;
 mod reopen;
 #[cfg(feature = "conformance")]
 mod stores;
+mod told;
 mod yard;

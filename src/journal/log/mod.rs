@@ -169,14 +169,13 @@ impl<D: Disk> Log<D> {
         each: &mut dyn FnMut(&[u8]) -> Result<(), BoxError>,
     ) -> Result<(), BoxError> {
         let mut failed = None;
-        let (_, end) = self
-            .scan(&mut |group| {
-                each(group).map_err(|error| {
-                    failed = Some(error);
-                    io::Error::other("the reader has had enough")
-                })
+        let scanned = self.scan(&mut |group| {
+            each(group).map_err(|error| {
+                failed = Some(error);
+                io::Error::other("the reader has had enough")
             })
-            .or_else(|error| Err(failed.take().unwrap_or_else(|| error.into())))?;
+        });
+        let (_, end) = scanned.map_err(|error| failed.take().unwrap_or_else(|| error.into()))?;
         // It was whole when it was opened.
         match end == self.end || self.broken {
             true => Ok(()),
