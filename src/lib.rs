@@ -32,13 +32,17 @@ mod work;
 pub use executor::Executor;
 #[cfg(feature = "thread")]
 pub use executor::ThreadExecutor;
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub use executor::{BodyError, ChildDied, FrameTooLarge, ProcessExecutor, init};
 pub use graph::{CriticalPath, Dependency, Graph, GraphEdge, GraphNode};
 pub use job::{FrozenJob, IntoFrozen, Job, Task};
+#[cfg(feature = "process")]
+pub use model::Printed;
 pub use model::{
     Amount, AmountError, Attempt, AttemptEnd, Backoff, BoxError, Capacity, Counts, Defect,
     DefectKind, DependencyAction, DisableTasks, Error, ErrorKind, ExitCode, ExitConditions,
-    ExitOptions, Explanation, FailurePolicy, FileUploadError, Fraction, IntoAmount, JobAction,
-    MaxRetries, Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError,
+    ExitOptions, Explanation, FailurePolicy, FileUploadError, Fingerprint, Fraction, IntoAmount,
+    JobAction, MaxRetries, Name, OnTaskFailure, Panic, Permanent, Placement, PreProcessingError,
     ProgressReport, Resources, Result, RetryIf, Returned, RunState, TaskCounters, TaskId,
     TaskOrder, TaskPage, TaskSettings, TaskState, TaskStatus,
 };
@@ -51,6 +55,8 @@ pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,
     RunName, RunSnapshot, Snapshot, Story, Summary, TaskStates, Update,
 };
+#[cfg(feature = "timeline")]
+pub use observe::{AttemptOutcome, AttemptTimes, Drawing, Recording, Timeline};
 #[cfg(feature = "progress")]
 pub use observe::{ProgressView, ShownProgress};
 pub use petgraph;
@@ -58,8 +64,8 @@ pub use pool::{Close, Pool};
 pub use run::{Ended, Run, Tasks, Waiting};
 pub use work::{
     All, AnyFunction, Argument, Array, Asynchronous, Body, Context, EachInput, EachInputs, Element,
-    Fallible, Fingerprint, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector,
-    TaskRef, all, asynchronous, fallible,
+    Fallible, Function, Handle, Input, Inputs, Output, OutputOf, Registry, Selector, TaskRef, all,
+    asynchronous, fallible,
 };
 
 #[cfg(feature = "codec")]

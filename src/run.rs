@@ -237,6 +237,20 @@ impl Run {
         })
     }
 
+    /// What the attempts of a function wrote to standard output and error in child processes, in the order in which they
+    /// ended; of each the last 16 KiB. Attempts that wrote nothing are not among them. A run keeps 64 MiB of it in all, and
+    /// the latest.
+    ///
+    /// Exact for each attempt of a function that writes with every attempt. If it writes for the first time in a batch of
+    /// attempts that travelled together, what they wrote together counts for each whose outcome is not yet in.
+    ///
+    /// # Errors
+    /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
+    #[cfg(feature = "process")]
+    pub fn printed(&self, task: impl Into<Selector>) -> Result<Vec<crate::Printed>> {
+        Ok(self.run.live().printed(self.known(task)?))
+    }
+
     /// How many tasks stand where; the numbers add up to the total. Exact once the run has ended, and before that as of some
     /// time during the call, at most a few tasks behind.
     ///
@@ -284,6 +298,13 @@ impl Run {
         Ok(Story::of(&self.run, task, &now))
     }
 
+    /// The job's graph and how its tasks stand now, to be drawn. What a run did over time is a
+    /// [`Timeline`](crate::Timeline).
+    #[cfg(feature = "timeline")]
+    pub fn drawing(&self) -> crate::Drawing {
+        crate::Drawing::of(&self.run)
+    }
+
     /// Everything that happens from now on to the tasks of this run, and to the pool's nodes, after a snapshot of how they
     /// stand. The stream ends with the run's end. See [`Events`](crate::Events).
     ///
@@ -316,7 +337,7 @@ impl Run {
         &self.run
     }
 
-    #[cfg(feature = "progress")]
+    #[cfg(any(feature = "progress", feature = "timeline"))]
     pub(crate) fn inner(&self) -> &Arc<engine::Run> {
         &self.run
     }

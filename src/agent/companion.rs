@@ -18,6 +18,8 @@ const KILL_PATIENCE: Duration = Duration::from_secs(10);
 /// The processes of one run: none of them outlives the application.
 pub(crate) struct Companions {
     leash: Leash,
+    #[cfg(feature = "process")]
+    oom: super::oom::OomWatch,
     /// Its end is the watchdog's.
     _watchdog: Option<Watchdog>,
 }
@@ -40,7 +42,18 @@ impl Companions {
     pub(crate) fn new() -> Self {
         let leash = Leash::new();
         let _watchdog = Watchdog::start(&leash).ok();
-        Companions { leash, _watchdog }
+        Companions {
+            leash,
+            #[cfg(feature = "process")]
+            oom: super::oom::OomWatch::new(),
+            _watchdog,
+        }
+    }
+
+    /// Whether the system has killed something for want of memory since this was last asked.
+    #[cfg(feature = "process")]
+    pub(crate) fn memory_was_short(&self) -> bool {
+        self.oom.has_struck()
     }
 
     /// Starts one, with the application's environment and what is added to it.
@@ -80,7 +93,14 @@ impl Companions {
 }
 
 impl Companion {
+    /// Kills it, and its group.
+    #[cfg(feature = "process")]
+    pub(crate) fn kill(&self) {
+        self.child.signal_group(Signal::KILL);
+    }
+
     /// Asks it to end.
+    #[cfg(feature = "python")]
     pub(crate) fn ask(&self) {
         self.child.signal_group(Signal::TERM);
     }

@@ -6,7 +6,7 @@
 
 mod attempt;
 mod capture;
-#[cfg(feature = "python")]
+#[cfg(any(feature = "python", feature = "process"))]
 mod companion;
 mod directory;
 mod environment;
@@ -18,9 +18,11 @@ mod stop;
 mod supervise;
 mod sys;
 
-#[cfg(feature = "python")]
+#[cfg(any(feature = "python", feature = "process"))]
 pub(crate) use companion::{Companion, Companions, Ended};
 pub(crate) use stop::Stop;
+#[cfg(feature = "process")]
+pub(crate) use sys::SharedMemory;
 
 use crate::model::{
     BoxError, Command, CommandOutput, CommandSettings, LaunchError, PreProcessingError, Workplace,

@@ -46,6 +46,8 @@ pub(crate) use hand::Hand;
 pub(crate) use list::Sought;
 pub(crate) use open::Admits;
 pub(crate) use policy::Again;
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub(crate) use policy::Ended;
 pub use policy::Outcome;
 pub(crate) use policy::{
     Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,

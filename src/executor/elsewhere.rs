@@ -1,25 +1,30 @@
 //! Leases whose bodies run in another process: what goes there, and what comes back.
 
 use super::{Lease, Outcome};
+#[cfg(all(feature = "process", target_os = "linux"))]
+use crate::engine::Run;
 use crate::model::Panic;
 use crate::work::{AnyFunction, CodecError, Step};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(all(feature = "process", target_os = "linux"))]
+use std::sync::Arc;
 
 impl Lease {
     /// The function that is the body, if it is one.
     pub(crate) fn function(&self) -> Option<&'static dyn AnyFunction> {
-        let job = self.engine_run().job_of(self.task_id());
-        job.function_of(self.task_id())
+        let place = self.engine_run().locate(self.task_id())?;
+        place.segment.job.units[place.node as usize].kind().function
     }
 
     /// Adds the bytes of what the body reads. Calls code of the user's, whose panic is an error of this task.
     pub(crate) fn encode_argument(&self, to: &mut Vec<u8>) -> Result<(), Outcome> {
-        let (run, len) = (self.engine_run(), to.len());
-        let Some(place) = run.locate(self.task_id()) else {
+        let len = to.len();
+        let Some(place) = self.engine_run().locate(self.task_id()) else {
             return Err(Outcome::Cancelled);
         };
-        let unit = &place.segment.job.units[place.node as usize];
-        let encode = || unit.encode_argument(&place.segment.values, place.index, to);
+        let (segment, index) = (&*place.segment, place.index);
+        let unit = &segment.job.units[place.node as usize];
+        let encode = || unit.encode_argument(&segment.values, index, to);
         let encoded = catch_unwind(AssertUnwindSafe(encode));
         let refused = match encoded {
             Ok(Ok(())) => return Ok(()),
@@ -40,6 +45,47 @@ impl Lease {
             Err(panic) => Outcome::Failed(Panic::from_payload(panic).into()),
         }
     }
+}
+
+/// Stores the outputs of several elements of one array of a run, which came back as bytes, and ends their attempts with
+/// that, in one transition. Those that it can't be done for are left, with their places.
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub(super) fn accept_all(leases: Vec<Lease>, outputs: &[&[u8]]) -> Vec<(usize, Lease)> {
+    let mut leases: Vec<Option<Lease>> = leases.into_iter().map(Some).collect();
+    let first = leases.iter().flatten().next();
+    if let Some(run) = first.map(|lease| lease.engine_run().clone()) {
+        let accept = || accept_of_run(&run, &mut leases, outputs);
+        // A panic of the user's code is seen again when each is accepted by itself.
+        let _ = catch_unwind(AssertUnwindSafe(accept));
+    }
+    let left = leases.into_iter().enumerate();
+    left.filter_map(|(at, lease)| Some((at, lease?))).collect()
+}
+
+#[cfg(all(feature = "process", target_os = "linux"))]
+fn accept_of_run(run: &Arc<Run>, leases: &mut [Option<Lease>], outputs: &[&[u8]]) -> Option<()> {
+    let task_of = |lease: &Option<Lease>| lease.as_ref().map(Lease::task_id);
+    let first = run.locate(leases.iter().find_map(task_of)?)?;
+    let index_of = |lease: &Option<Lease>| Some(run.locate(task_of(lease)?)?.index);
+    let indexes = leases
+        .iter()
+        .map(|lease| index_of(lease).unwrap_or_default());
+    let outputs: Vec<(u32, &[u8])> = indexes.zip(outputs.iter().copied()).collect();
+    let unit = &first.segment.job.units[first.node as usize];
+    let mut over = Vec::with_capacity(leases.len());
+    unit.accept_all(&first.segment.values, &outputs, &mut |readable, put| {
+        run.engine().with(|policy, effects| {
+            for (at, lease) in leases
+                .iter_mut()
+                .enumerate()
+                .filter(|(at, _)| readable[*at])
+            {
+                let succeeded = |lease: &mut Lease| lease.succeed(policy, effects, || put(at));
+                over.extend(lease.take_if(succeeded));
+            }
+        });
+    });
+    Some(())
 }
 
 /// No retry could help an argument that does not travel.

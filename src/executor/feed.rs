@@ -84,7 +84,7 @@ impl Feed {
         }
     }
 
-    #[cfg(feature = "thread")]
+    #[cfg(any(feature = "thread", feature = "process"))]
     pub(super) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }

@@ -1,5 +1,7 @@
 //! What a node is given to do, and the attempts that are begun from it.
 
+#[cfg(all(feature = "process", target_os = "linux"))]
+use crate::engine::Ended;
 #[cfg(any(feature = "codec", all(feature = "command", target_os = "linux")))]
 use crate::engine::Run;
 use crate::engine::{
@@ -88,6 +90,38 @@ impl Grant {
                 return Some(Lease::new(self.charge.clone(), begun));
             }
         }
+    }
+
+    /// As [`begin`](Grant::begin), as often as that and at most so many times, in one transition: for executors that send
+    /// attempts on together. A task that the policy started comes alone.
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    pub(super) fn begin_some(&mut self, most: usize, to: &mut VecDeque<Lease>) {
+        if self.queued.is_some() {
+            return to.extend(self.begin());
+        }
+        if self.is_recalled() {
+            return;
+        }
+        while self.tasks.len() < most && self.expand().is_some() {}
+        let tasks = self.tasks.drain(..most.min(self.tasks.len()));
+        let (charge, run) = (&self.charge, self.charge.run());
+        run.engine().with(|policy, effects| {
+            for task in tasks {
+                let attempt = policy.begin(run, task, false, charge.spot(), effects);
+                to.extend(attempt.map(|attempt| {
+                    charge.set_task(task);
+                    let part = None;
+                    Lease::new(
+                        charge.clone(),
+                        Begun {
+                            task,
+                            part,
+                            attempt,
+                        },
+                    )
+                }));
+            }
+        });
     }
 
     /// Half of what has not been begun, as a grant of its own for another worker of the node; `None` when there is
@@ -276,6 +310,27 @@ impl Lease {
             Started::Ended(outcome) => outcome,
             Started::Later(later) => futures::executor::block_on(finish(later)),
         }
+    }
+
+    /// In a transition: the attempt succeeded, and `put` stores its output. `false`, and nothing, if it no longer counts.
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    pub(super) fn succeed(
+        &mut self,
+        policy: &mut Policy,
+        effects: &mut Effects,
+        put: impl FnOnce(),
+    ) -> bool {
+        let (run, attempt) = (self.charge.run(), (self.attempt, self.instance.index));
+        if self.completed || !policy.may_store(run, self.task, attempt) {
+            return false;
+        }
+        if self.instance.index == 0 {
+            put();
+        }
+        self.completed = true;
+        policy.complete(run, self.task, attempt, Ended::Succeeded, effects);
+        policy.close_charge(&self.charge, effects);
+        true
     }
 
     /// Reports how the attempt ended.

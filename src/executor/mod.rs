@@ -37,7 +37,7 @@
 //!
 //! [`conformance`] (feature `conformance`) tests all of this on any executor.
 
-#[cfg(feature = "thread")]
+#[cfg(any(feature = "thread", feature = "process"))]
 mod commands;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -46,6 +46,10 @@ pub mod conformance;
 mod elsewhere;
 mod feed;
 mod grant;
+#[cfg(any(feature = "thread", feature = "process"))]
+mod machine;
+#[cfg(all(feature = "process", target_os = "linux"))]
+mod process;
 #[cfg(feature = "thread")]
 mod thread;
 
@@ -55,6 +59,8 @@ pub use feed::{Feed, Node, Order};
 pub use grant::{Grant, Lease, LeaseId};
 #[cfg(feature = "testing")]
 pub(crate) use grant::{Started, finish};
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub use process::{BodyError, ChildDied, FrameTooLarge, ProcessExecutor, init, init_tests};
 #[cfg(feature = "thread")]
 pub use thread::ThreadExecutor;
 

@@ -5,14 +5,11 @@ use super::distinct::DistinctSettings;
 use super::settings::QueuedNodes;
 use super::{LooseEdge, Rules};
 use crate::graph::{Csr, Graph, GraphSource, node_of};
-use crate::model::Offer;
 use crate::model::{
     ELEMENT, FailurePolicy, JobTag, Panic, Result, TaskId, TaskOrder, TaskSettings,
 };
 use crate::sync::lock;
-#[cfg(feature = "codec")]
-use crate::work::AnyFunction;
-use crate::work::{Kind, Layout, Unit};
+use crate::work::{Layout, Unit};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -244,13 +241,6 @@ impl Frozen {
         Some((part.node, task.0 - (ELEMENT | part.first)))
     }
 
-    /// The function that is a task's body, if it is one.
-    #[cfg(feature = "codec")]
-    pub(crate) fn function_of(&self, task: TaskId) -> Option<&'static dyn AnyFunction> {
-        let (node, _) = self.locate(task)?;
-        self.units[node as usize].kind().function
-    }
-
     /// What a node, or its elements, waits for beyond the addition that it is part of.
     pub(crate) fn late_of(&self, node: u32) -> &[Late] {
         let start = self.late_start(node);
@@ -339,34 +329,6 @@ impl Frozen {
         self.reverse.get_or_init(|| Reverse::new(&self.csr))
     }
 
-    /// The first task that an executor with this offer can't run, and why.
-    pub(crate) fn unsupported(&self, offer: &Offer) -> Option<(String, &'static str)> {
-        let refused = |kind: Kind| match kind {
-            Kind {
-                asynchronous: true, ..
-            } if !offer.asynchronous => {
-                Some("waits, which this pool's executor can't do; use a body that blocks")
-            }
-            Kind {
-                function: Some(_), ..
-            } if offer.functions => None,
-            Kind { command: true, .. } => (!offer.commands)
-                .then_some("is a command, which this pool's executor can't run: it may need Linux"),
-            _ if offer.closures => None,
-            Kind {
-                function: Some(_), ..
-            } => Some("is a function, which this pool's executor can't run"),
-            _ => Some("is a closure, which can't leave this process; use a `Function`"),
-        };
-        if offer.closures && offer.asynchronous && offer.functions && offer.commands {
-            return None;
-        }
-        self.units
-            .iter()
-            .enumerate()
-            .find_map(|(node, unit)| Some((self.node_label(node as u32), refused(unit.kind())?)))
-    }
-
     /// What a task is called in errors and events.
     pub(crate) fn label(&self, task: TaskId) -> String {
         match self.locate(task) {
@@ -375,6 +337,16 @@ impl Frozen {
             }
             Some((node, _)) => self.node_label(node),
             None => task.to_string(),
+        }
+    }
+
+    /// What a task or array is called, if that does not follow from its number as a task.
+    #[cfg(feature = "process")]
+    pub(crate) fn name_of(&self, node: u32) -> std::borrow::Cow<'_, str> {
+        match self.labels.get(&node) {
+            Some(name) => (**name).into(),
+            None if self.is_array(node) => self.node_label(node).into(),
+            None => "".into(),
         }
     }
 

@@ -10,6 +10,7 @@ mod frozen;
 #[cfg(feature = "journal")]
 mod inputs;
 mod loose;
+mod refusal;
 mod rules;
 mod settings;
 mod task;

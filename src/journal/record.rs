@@ -6,7 +6,7 @@
 use super::spans::Spans;
 use super::submission::Submission;
 use crate::model::{BoxError, Counts, TaskCounters, TaskState};
-use crate::work::{CodecError, encode};
+use crate::work::{CodecError, encode, take};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -145,7 +145,7 @@ pub(super) fn read(
     mut each: impl FnMut(Record) -> Result<(), BoxError>,
 ) -> Result<(), BoxError> {
     while !group.is_empty() {
-        let (record, rest) = postcard::take_from_bytes(group)?;
+        let (record, rest) = take(group)?;
         each(record)?;
         group = rest;
     }

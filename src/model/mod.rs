@@ -5,6 +5,7 @@ mod command;
 mod defect;
 mod error;
 mod exit;
+mod fingerprint;
 mod ids;
 mod name;
 mod node;
@@ -24,9 +25,12 @@ pub use exit::{
     DependencyAction, DisableTasks, ExitCode, ExitConditions, ExitOptions, FileUploadError,
     JobAction, OnTaskFailure, PreProcessingError,
 };
+pub use fingerprint::Fingerprint;
 pub use ids::TaskId;
 pub use name::Name;
 pub use node::{NodeSpec, Offer};
+#[cfg(feature = "process")]
+pub use outcome::Printed;
 pub use outcome::{
     Attempt, AttemptEnd, Counts, Explanation, Fraction, Panic, ProgressReport, Returned, RunState,
     TaskCounters, TaskState,

@@ -1,6 +1,8 @@
 //! What executors offer and nodes have.
 
-use super::{Capacity, IntoAmount};
+use super::{Capacity, Fingerprint, IntoAmount};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What an executor can run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +19,9 @@ pub struct Offer {
     /// What its nodes have, or may come to have; `None` if it can't say. A job with a task that none of them, and none of
     /// the nodes that have joined, could ever run is refused.
     pub nodes: Option<Vec<Capacity>>,
+    /// The functions that it knows, by their fingerprints; `None` if it can't say, or knows all that there are here. A job
+    /// with another is refused.
+    pub known: Option<Arc<BTreeSet<Fingerprint>>>,
 }
 
 impl Offer {
@@ -29,7 +34,23 @@ impl Offer {
             functions: true,
             commands: false,
             nodes: None,
+            known: None,
         }
+    }
+
+    /// Functions alone: what can leave this process.
+    pub fn functions_only() -> Self {
+        Offer {
+            closures: false,
+            asynchronous: false,
+            ..Self::in_process()
+        }
+    }
+
+    /// The functions that it knows: no others.
+    pub fn known(mut self, functions: impl IntoIterator<Item = Fingerprint>) -> Self {
+        self.known = Some(Arc::new(functions.into_iter().collect()));
+        self
     }
 
     /// What its nodes have, or may come to have.

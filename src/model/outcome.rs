@@ -185,6 +185,20 @@ pub enum AttemptEnd {
     Returned(Returned),
 }
 
+/// What one attempt of a function wrote to standard output and error in a child process: see
+/// [`Run::printed`](crate::Run::printed).
+#[cfg(feature = "process")]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Printed {
+    /// From 1.
+    pub attempt: u32,
+    /// The end of what it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// The end of what it wrote to standard error.
+    pub stderr: Vec<u8>,
+}
+
 /// How far a body says it is: see [`Context::report_progress`](crate::Context::report_progress).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -20,26 +20,43 @@ use std::sync::{Arc, Mutex};
 /// What became of a command.
 pub(crate) type Launched = Result<CommandOutput, BoxError>;
 
-/// What the running commands of one run have written so far.
+/// What the running commands of one run have written so far, and what its functions have that ran in other processes.
 #[derive(Default)]
-pub(crate) struct Live(Mutex<HashMap<TaskId, LiveStreams>>);
+pub(crate) struct Live {
+    running: Mutex<HashMap<TaskId, LiveStreams>>,
+    #[cfg(feature = "process")]
+    printed: Mutex<super::printed::PrintedByAll>,
+}
 
 /// The standard output and error of a command.
 pub(crate) type LiveStreams = [Arc<LiveStream>; 2];
 
 impl Live {
     pub(crate) fn get(&self, task: TaskId) -> Option<LiveStreams> {
-        lock(&self.0).get(&task).cloned()
+        lock(&self.running).get(&task).cloned()
     }
 
     #[cfg(target_os = "linux")]
     pub(crate) fn begin(&self, task: TaskId, streams: LiveStreams) {
-        lock(&self.0).insert(task, streams);
+        lock(&self.running).insert(task, streams);
     }
 
     #[cfg(target_os = "linux")]
     pub(crate) fn end(&self, task: TaskId) {
-        lock(&self.0).remove(&task);
+        lock(&self.running).remove(&task);
+    }
+}
+
+#[cfg(feature = "process")]
+impl Live {
+    /// Adds what an attempt wrote.
+    pub(crate) fn keep(&self, task: TaskId, attempt: u32, streams: [Vec<u8>; 2]) {
+        lock(&self.printed).add(task, attempt, streams);
+    }
+
+    /// What a task's attempts wrote.
+    pub(crate) fn printed(&self, task: TaskId) -> Vec<crate::model::Printed> {
+        lock(&self.printed).of(task)
     }
 }
 

@@ -3,11 +3,11 @@
 use super::Context;
 #[cfg(feature = "codec")]
 use super::codec::{self, CodecError};
-use crate::model::{BoxError, Error, ErrorKind, Result};
+use crate::model::{BoxError, Error, ErrorKind, Fingerprint, Result};
 #[cfg(feature = "codec")]
 use crate::model::{Permanent, PreProcessingError};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use std::any::type_name;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -155,35 +155,6 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Argument for [T] {
     #[cfg(feature = "codec")]
     fn decode<R>(bytes: &[u8], then: impl FnOnce(&[T]) -> R) -> Result<R, CodecError> {
         codec::decode(bytes).map(|argument: Vec<T>| then(&argument))
-    }
-}
-
-/// What two processes compare to know whether they mean the same function.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Fingerprint {
-    /// The function's name.
-    pub name: String,
-    /// Its version.
-    pub version: u32,
-    /// The type of its argument, as the compiler calls it.
-    pub argument: String,
-    /// The type of its output, as the compiler calls it.
-    pub output: String,
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fingerprint {
-            name,
-            version,
-            argument,
-            output,
-        } = self;
-        write!(
-            f,
-            "`{name}` in version {version}, from `{argument}` to `{output}`"
-        )
     }
 }
 

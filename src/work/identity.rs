@@ -1,6 +1,7 @@
 //! By what a body is known again in another process, or in the same one started anew.
 
-use super::function::{AnyFunction, Fingerprint};
+use super::function::AnyFunction;
+use crate::model::Fingerprint;
 use serde::{Deserialize, Serialize};
 
 /// What a body is. Public only in name, since `Body` mentions it.

@@ -18,6 +18,8 @@ mod identity;
 mod inputs;
 mod output;
 mod panics;
+#[cfg(feature = "process")]
+mod printed;
 #[cfg(feature = "codec")]
 mod travel;
 mod unit;
@@ -38,7 +40,7 @@ pub use command::{Commanded, command};
 pub use context::Context;
 #[cfg(feature = "journal")]
 pub use durable::{Durable, durable};
-pub use function::{AnyFunction, Argument, Fingerprint, Function, Registry};
+pub use function::{AnyFunction, Argument, Function, Registry};
 pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
 pub use output::{Output, OutputOf};

@@ -1,6 +1,6 @@
 //! Bodies that run elsewhere, or ran earlier: their arguments and outputs as bytes, the types known here alone.
 
-use crate::model::Permanent;
+use crate::model::{Panic, Permanent};
 use crate::work::body::{Body, Flow};
 use crate::work::call::Call;
 use crate::work::codec::CodecError;
@@ -22,6 +22,9 @@ pub trait Wire<A: Args, T> {
 
     fn decode_output(&self, bytes: &[u8]) -> Result<T, CodecError>;
 }
+
+/// Stores those of several outputs that may be stored: told which could be read, and given what stores one.
+pub(crate) type StoreAll<'a> = &'a mut dyn FnMut(&[bool], &mut dyn FnMut(usize));
 
 /// One node's values as bytes. Of a body that is no function, each of these is an error.
 #[allow(dead_code, reason = "not every feature that needs some needs all")]
@@ -45,6 +48,10 @@ pub(crate) trait Travels {
     /// Ends a call whose body ran elsewhere, as if it had returned these bytes here. No retry could help bytes that are
     /// no output.
     fn accept(&self, call: &Call<'_>, bytes: &[u8]) -> Step;
+
+    /// Takes the outputs of several elements, each with its index. `store` is told which of them could be read, and given
+    /// what stores one: to be called where nobody can interfere, and for an attempt that is current.
+    fn accept_all(&self, values: &Values, outputs: &[(u32, &[u8])], store: StoreAll<'_>);
 
     /// Puts the output of an earlier run in place, for a task that has not begun in this one.
     fn restore(&self, values: &Values, index: u32, bytes: &[u8]) -> Result<(), CodecError>;
@@ -79,6 +86,9 @@ where
     fn accept(&self, call: &Call<'_>, bytes: &[u8]) -> Step {
         self.end(call, returned(&self.body, bytes))
     }
+
+    /// A task is no array.
+    fn accept_all(&self, _: &Values, _: &[(u32, &[u8])], _: StoreAll<'_>) {}
 
     fn restore(&self, values: &Values, _: u32, bytes: &[u8]) -> Result<(), CodecError> {
         let output = wire(&self.body)?.decode_output(bytes)?;
@@ -140,6 +150,24 @@ where
         }
     }
 
+    fn accept_all(&self, values: &Values, outputs: &[(u32, &[u8])], store: StoreAll<'_>) {
+        let Ok(wire) = wire(&self.body) else { return };
+        let outputs = outputs.iter();
+        let (indexes, mut read): (Vec<_>, Vec<_>) = outputs
+            .map(|(index, bytes)| (*index, wire.decode_output(bytes).ok()))
+            .unzip();
+        let readable: Vec<bool> = read.iter().map(Option::is_some).collect();
+        let mut replaced = Vec::new();
+        store(&readable, &mut |at| {
+            if let Some(value) = read[at].take() {
+                replaced.extend(self.output.replace(values, indexes[at], self.len, value));
+            }
+        });
+        // What was not stored, and what was there before, is the user's to drop.
+        Panic::ignore_dropping(read);
+        Panic::ignore_dropping(replaced);
+    }
+
     fn restore(&self, values: &Values, index: u32, bytes: &[u8]) -> Result<(), CodecError> {
         let output = wire(&self.body)?.decode_output(bytes)?;
         self.output.restore(values, index, self.len, output);
@@ -171,6 +199,10 @@ where
 }
 
 impl Travels for Queued {
+    fn accept_all(&self, values: &Values, outputs: &[(u32, &[u8])], store: StoreAll<'_>) {
+        self.0.accept_all(values, outputs, store);
+    }
+
     fn encode_argument(
         &self,
         values: &Values,

@@ -98,9 +98,14 @@ impl<T: Send + Sync + 'static> Output<T> {
 
     /// The output of a task that has not begun, and that nobody else begins meanwhile.
     pub(super) fn restore(&self, values: &Values, index: u32, len: u32, value: T) {
-        // SAFETY: what this may be asked for.
-        let replaced = unsafe { self.put(values, index, len, value) };
+        let replaced = self.replace(values, index, len, value);
         Panic::ignore(|| drop(replaced));
+    }
+
+    /// As [`put`](Self::put), where the current attempt can't become another meanwhile.
+    pub(super) fn replace(&self, values: &Values, index: u32, len: u32, value: T) -> Option<T> {
+        // SAFETY: what this may be asked for.
+        unsafe { self.put(values, index, len, value) }
     }
 }
 

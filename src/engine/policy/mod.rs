@@ -46,6 +46,7 @@ pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
 #[cfg(feature = "journal")]
 pub(crate) use restore::{KnownTask, Past, PastEnd, Report};
+pub(crate) use settle::Ended;
 pub use settle::Outcome;
 pub(crate) use strays::Due;
 pub(crate) use take::{Begun, Taken, TakenWork};

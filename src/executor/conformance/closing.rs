@@ -62,6 +62,7 @@ pub(super) fn unsupported_bodies(t: &Trial) {
         functions: true,
         commands: false,
         nodes: None,
+        known: None,
     };
     let pool = pool_with(only_functions);
     let ran = Tally::new("bodies that ran");

@@ -1,16 +1,14 @@
 //! Runs tasks on threads of this process.
 
 mod crew;
-mod memory;
 mod wait;
 mod worker;
 
 use super::commands::{Commands, Workplace};
-use super::{Executor, Feed, NodeSpec, Offer, Order};
+use super::{Executor, Feed, NodeSpec, Offer, Order, machine};
 use crate::model::{Error, ErrorKind, IntoAmount, Panic, Result};
 use async_trait::async_trait;
 use crew::Crew;
-use std::num::NonZero;
 use std::sync::Arc;
 
 /// How many bodies may wait at once for each thread, unless told otherwise.
@@ -56,12 +54,9 @@ impl ThreadExecutor {
         })?;
         Panic::note_places();
         let async_slots = threads.saturating_mul(ASYNC_SLOTS_PER_THREAD);
-        let node = NodeSpec::new(threads).async_slots(async_slots);
         Ok(ThreadExecutor {
             threads,
-            node: node
-                .cpus(u32::try_from(cores()).unwrap_or(u32::MAX))
-                .memory(memory::bytes()),
+            node: machine::node(threads).async_slots(async_slots),
             runtime: wait::Runtime::here(),
             workplace: Workplace::default(),
         })
@@ -72,7 +67,7 @@ impl ThreadExecutor {
     /// # Errors
     /// None today; as [`new`](ThreadExecutor::new).
     pub fn all_cores() -> Result<Self> {
-        Self::new(cores())
+        Self::new(machine::cores())
     }
 
     /// How many bodies may wait at once. Default: 64 for each thread. With none, jobs that have such bodies are refused.
@@ -124,11 +119,6 @@ impl ThreadExecutor {
         self.workplace.keep_for = time;
         self
     }
-}
-
-/// How many cores this process may use.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 #[async_trait]

@@ -1,11 +1,27 @@
-//! How much memory this process may use.
+//! What this process may use of its machine: cores and memory.
 
+use super::NodeSpec;
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
+
+/// A node with so many slots, and what this process may use.
+pub(super) fn node(slots: u32) -> NodeSpec {
+    let cores = u32::try_from(cores()).unwrap_or(u32::MAX);
+    NodeSpec::new(slots)
+        .async_slots(0)
+        .cpus(cores)
+        .memory(bytes())
+}
+
+/// How many cores this process may use.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
 
 /// The machine's memory, or what the process's control groups (version 1 or 2) leave it of that, in bytes. 0 where nobody
 /// says.
-pub(super) fn bytes() -> u64 {
+fn bytes() -> u64 {
     let total = fs::read_to_string("/proc/meminfo").ok();
     let total = total.and_then(|text| total_in(&text)).unwrap_or(0);
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
