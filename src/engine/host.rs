@@ -65,6 +65,21 @@ impl Host for Run {
         }
     }
 
+    #[cfg(feature = "journal")]
+    fn save_checkpoint(
+        &self,
+        task: TaskId,
+        leased: Option<u32>,
+        bytes: Vec<u8>,
+    ) -> crate::model::Result<()> {
+        self.save_checkpoint(task, self.is_cancelled(task, leased), bytes)
+    }
+
+    #[cfg(feature = "journal")]
+    fn last_checkpoint(&self, task: TaskId) -> Option<Vec<u8>> {
+        self.checkpoints().last.get(&task).cloned()
+    }
+
     fn job_name(&self) -> &str {
         self.name()
     }

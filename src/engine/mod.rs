@@ -7,10 +7,14 @@
 
 mod blame;
 mod census;
+#[cfg(feature = "journal")]
+mod checkpoints;
 mod chronicle;
 mod clock;
 mod current;
 mod draft;
+#[cfg(feature = "journal")]
+mod durable;
 mod effects;
 mod flow;
 #[cfg(feature = "testing")]
@@ -24,12 +28,17 @@ mod policy;
 mod reasons;
 mod run;
 mod standing;
+#[cfg(feature = "journal")]
+mod survey;
+mod telling;
 mod trace;
 mod upstream;
 
 pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
 pub(crate) use draft::{Adder, add};
+#[cfg(feature = "journal")]
+pub(crate) use durable::Durable;
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
@@ -43,7 +52,11 @@ pub use policy::Outcome;
 pub(crate) use policy::{
     Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
 };
+#[cfg(feature = "journal")]
+pub(crate) use policy::{KnownTask, Past, PastEnd, Report};
 pub(crate) use run::Run;
+#[cfg(feature = "journal")]
+pub(crate) use survey::{Found, Survey, Written};
 
 use crate::job::FrozenJob;
 use crate::model::{Error, ErrorKind, Offer, Result};
@@ -125,6 +138,25 @@ impl Engine {
         #[cfg(feature = "testing")]
         self.show(&run);
         Ok(run)
+    }
+
+    /// Makes a run that is written down, and does not begin it.
+    #[cfg(feature = "journal")]
+    pub(crate) fn prepare(
+        self: &Arc<Self>,
+        (job, offer): (&FrozenJob, &Offer),
+        durable: Arc<Durable>,
+        carried: Time,
+    ) -> Arc<Run> {
+        let run = Run::new(job.inner().clone(), offer, self.clone(), self.next_seq());
+        Arc::new(run.written_down(durable, carried))
+    }
+
+    /// Begins a run that was [prepared](Self::prepare), where an earlier life of it left off.
+    #[cfg(feature = "journal")]
+    pub(crate) fn go_on(&self, run: &Arc<Run>, offer: &Offer, past: Past) -> Result<()> {
+        let offered = offer.nodes.as_deref().unwrap_or_default();
+        self.with(|policy, effects| policy.go_on(run, offered, past, effects))
     }
 
     fn next_seq(&self) -> u64 {

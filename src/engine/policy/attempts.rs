@@ -16,7 +16,7 @@ use std::time::Duration;
 const MAX_RECOVERIES: u32 = 5;
 
 /// After as many losses a task is a suspect, and runs alone.
-const SUSPECT_AFTER: u32 = 2;
+pub(super) const SUSPECT_AFTER: u32 = 2;
 
 /// How an attempt failed.
 pub(crate) struct Failure {
@@ -123,7 +123,7 @@ impl Policy {
             .of_task(run.label(task))
             .on_attempt(attempt)
             .caused_by(failure.cause);
-        let ended = effects.now().saturating_sub(run.submitted());
+        let ended = run.since_submission(effects.now());
         let end = AttemptEnd::Failed(error.clone());
         effects.note(run, || attempt_ended(task, attempt, end.clone()));
         run.ledger().record(
@@ -158,12 +158,8 @@ impl Policy {
             .unwrap_or_default()
             .wait(retries, seed(run.seq(), task, attempt));
         let ready = effects.now() + wait;
-        let first_start = entry.first_starts.get(&task).copied();
-        let over = settings
-            .total_time_limit
-            .zip(first_start)
-            .is_some_and(|(limit, start)| ready >= start + limit);
-        if over {
+        let until = entry.attempts_until.get(&task);
+        if until.is_some_and(|until| ready >= *until) {
             return false;
         }
         effects.note(run, || Fact::RetryPlanned {
@@ -254,7 +250,7 @@ impl Policy {
         entry.attempts.insert(task, attempt);
         let most = run.with_settings(task, |settings| settings.max_recoveries);
         let recoveries = self.count_loss(run, task, why);
-        let ended = effects.now().saturating_sub(run.submitted());
+        let ended = run.since_submission(effects.now());
         run.ledger().record(
             task,
             Attempt {
@@ -348,7 +344,7 @@ impl Policy {
             return;
         };
         let lease = entry.leased.remove(&task);
-        let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
+        let started = lease.map(|lease| run.since_submission(lease.started));
         self.stop_attempt(run, task, attempt, None, effects);
         let limit = run.with_settings(task, |settings| settings.time_limit);
         let limit = limit.unwrap_or_default();

@@ -223,8 +223,9 @@ impl Policy {
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
         let timer = time_limit.map(|limit| self.timers.set(effects.now() + limit, alarm));
         effects.retime |= timer.is_some();
-        if settings.total_time_limit.is_some() {
-            entry.first_starts.entry(task).or_insert(effects.now());
+        if let Some(limit) = settings.total_time_limit {
+            let until = effects.now() + limit;
+            entry.attempts_until.entry(task).or_insert(until);
         }
         let attempt = entry.lease(task, effects.now(), timer);
         if settings.stalled_after.is_some() {
