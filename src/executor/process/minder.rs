@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After as long in one item, those behind it are given back.
-const LONG: Duration = Duration::from_millis(10);
+/// After as long in one item, those behind it are given back, if another child has nothing to do.
+const LONG: Duration = Duration::from_millis(20);
 
 pub(super) struct Minder {
     staff: Arc<Staff>,
@@ -51,7 +51,7 @@ impl Minder {
 
     /// Works until the pool is over or the staff is to shrink.
     pub(super) fn work(mut self) {
-        while let Next::Work(grant) = self.staff.feed.engine().bell().wait(|| self.next()) {
+        while let Next::Work(grant) = self.staff.idly(|bell| bell.wait(|| self.next())) {
             self.serve(grant);
         }
         self.child.into_iter().for_each(Child::retire);
@@ -199,7 +199,7 @@ impl Minder {
             child.kill();
             return Err(Lost);
         }
-        if self.batch.left() > 1 && since >= LONG {
+        if self.batch.left() > 1 && since >= LONG && self.staff.has_idle() {
             self.batch.harvest(&child.board, &child.streams);
             self.batch.take_back(&child.board);
         }
