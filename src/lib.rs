@@ -11,6 +11,8 @@
 
 #[cfg(all(feature = "command", target_os = "linux"))]
 mod agent;
+#[cfg(feature = "data")]
+mod data;
 mod engine;
 pub mod executor;
 mod graph;
@@ -47,12 +49,15 @@ pub use model::{
 #[cfg(feature = "command")]
 pub use model::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
+    Usage,
 };
 pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,
     RunName, RunSnapshot, Snapshot, Story, Summary, TaskStates, Update,
 };
+#[cfg(feature = "timeline")]
+pub use observe::{AttemptOutcome, AttemptTimes, Drawing, Recording, Timeline};
 #[cfg(feature = "progress")]
 pub use observe::{ProgressView, ShownProgress};
 pub use petgraph;
@@ -72,3 +77,25 @@ pub use work::{Commanded, command};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The pages of the guide, whose blocks are tests.
+#[cfg(all(doctest, feature = "thread", feature = "testing"))]
+mod guide {
+    #[doc = include_str!("../docs/guide/first-job.md")]
+    struct FirstJob;
+    #[doc = include_str!("../docs/guide/values.md")]
+    struct Values;
+    #[doc = include_str!("../docs/guide/arrays.md")]
+    struct Arrays;
+    #[doc = include_str!("../docs/guide/failures.md")]
+    struct Failures;
+    #[cfg(all(feature = "data", target_os = "linux"))]
+    #[doc = include_str!("../docs/guide/job-files.md")]
+    struct JobFiles;
+    #[doc = include_str!("../docs/guide/testing.md")]
+    struct Testing;
+    #[doc = include_str!("../docs/guide/from-rayon.md")]
+    struct FromRayon;
+    #[doc = include_str!("../docs/guide/from-dask.md")]
+    struct FromDask;
+}

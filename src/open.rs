@@ -12,8 +12,11 @@ impl Run {
     /// wrong with it, none. What `describe` returns is returned: handles, as a rule.
     ///
     /// What is added may depend on anything the run has, by handle or by name, and read its outputs: *as if it had been there
-    /// from the start*. A dependency on a task that has succeeded is met; one on a task that failed, was skipped or was
-    /// cancelled means that the new task is skipped, and names that task. Tasks that the run has already can't be changed, nor
+    /// from the start*. So a dependency on a task that has ended means what it would have meant then. It is met by a success,
+    /// unless exit conditions block what depends on it; by a failure if exit conditions
+    /// [satisfy](crate::DependencyAction::Satisfy) what depends on it and no value is read; by any end if it is
+    /// [after any outcome](Job::order_any_outcome). Otherwise the new task is skipped, naming that task, and comes back when
+    /// that one is [reactivated](Run::reactivate). Tasks that the run has already can't be changed, nor
     /// settings of the job as a whole; [`defaults`](Job::defaults) are those of the job, and what is set here holds for this
     /// addition. Earliest starts and deadlines count from the addition.
     ///
@@ -30,7 +33,8 @@ impl Run {
     }
 
     /// No more tasks are to be added to the run of an [open](Job::open) job: it ends when those that it has do. That can't be
-    /// undone; doing it again, or to a job that was submitted whole, changes nothing.
+    /// undone, also not by [reactivating](Run::reactivate) tasks of a run that has ended; doing it again, or to a job that was
+    /// submitted whole, changes nothing.
     ///
     /// A run that nobody seals ends with its last task once its handle was dropped or its pool is closed: then only tasks that
     /// have not ended can add to it.

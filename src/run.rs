@@ -287,6 +287,13 @@ impl Run {
         Ok(Story::of(&self.run, task, &now))
     }
 
+    /// The job's graph and how its tasks stand now, to be drawn. What a run did over time is a
+    /// [`Timeline`](crate::Timeline).
+    #[cfg(feature = "timeline")]
+    pub fn drawing(&self) -> crate::Drawing {
+        crate::Drawing::of(&self.run)
+    }
+
     /// Everything that happens from now on to the tasks of this run, and to the pool's nodes, after a snapshot of how they
     /// stand. The stream ends with the run's end. See [`Events`](crate::Events).
     ///
@@ -314,7 +321,7 @@ impl Run {
         self
     }
 
-    #[cfg(feature = "progress")]
+    #[cfg(any(feature = "progress", feature = "timeline"))]
     pub(crate) fn inner(&self) -> &Arc<engine::Run> {
         &self.run
     }

@@ -19,7 +19,7 @@ export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-2}"
 # What the tests need beyond the toolchain, by name: need_debian, need_python, need_npm and need_cargo (tests/lib.sh).
 # Only what a test really uses stands here.
 install() {
-    need_debian gcc libc6-dev
+    need_debian gcc libc6-dev chromium tmux
     need_program cargo-fmt cargo-clippy
     need_python pandas==3.1.1
     cargo --version
@@ -40,7 +40,7 @@ section_docs() {
 
 section_tests() {
     within 15 cargo test --workspace --all-features
-    within 5 cargo test --all-features --test pandas
+    within 5 cargo test --all-features --test pandas --test chromium --test tmux
 }
 
 # Each feature alone, none, the default and all of them: as a user would build the library.
@@ -79,6 +79,8 @@ section_examples() {
         within 3 cargo run --release --quiet --all-features --example "$name" </dev/null | tee "$log"
         [ "$name" != batch_scoring ] || accurate "$log"
     done
+    printf '\n-- example prometheus\n'
+    within 3 cargo run --release --quiet -p batchyard-prometheus </dev/null
 }
 
 # The main example scores images that its model was not trained on, and must get more than 95 in 100 right.

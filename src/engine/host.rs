@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 impl Host for Run {
     fn admit(&self, lane: &LanePass<'_>, task: Option<TaskId>) -> bool {
         let (admitted, due) = self.ask(|policy, _| {
-            let missed = policy.missed_recall(self, lane.seen.get());
+            let missed = self.flow.has_recalled_since(lane.seen.get());
             lane.seen.set(self.flow.gate.signal());
             let changed = lane.observed != self.is_observed();
             lane.recalled

@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// Enters what has been written down. Returns whether that was anything.
-    pub(super) fn enter_events(&self) -> bool {
+    pub(crate) fn enter_events(&self) -> bool {
         self.chronicle.enter(self.now())
     }
 

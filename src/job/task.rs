@@ -125,6 +125,11 @@ impl<T: Send + Sync + 'static> Task<T> {
         self.settings(TaskSettings::new().time_limit(limit))
     }
 
+    /// See [`TaskSettings::stalled_after`].
+    pub fn stalled_after(self, silence: Duration) -> Self {
+        self.settings(TaskSettings::new().stalled_after(silence))
+    }
+
     /// See [`TaskSettings::priority`].
     pub fn priority(self, priority: i32) -> Self {
         self.settings(TaskSettings::new().priority(priority))

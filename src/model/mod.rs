@@ -17,7 +17,8 @@ mod status;
 #[cfg(feature = "command")]
 pub use command::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
+    Usage,
 };
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
@@ -42,9 +43,13 @@ pub use settings::{
 pub use status::{TaskPage, TaskStatus};
 
 #[cfg(all(feature = "command", target_os = "linux"))]
-pub(crate) use command::{CommandRules, Content, Keeper, Kept, ResourceFile, Stdin, leaves};
+pub(crate) use command::{CommandRules, Keeper, Kept};
+#[cfg(all(feature = "command", any(target_os = "linux", feature = "data")))]
+pub(crate) use command::{Content, ResourceFile, Stdin, leaves};
 #[cfg(feature = "command")]
 pub(crate) use command::{LiveStream, Workplace};
+#[cfg(feature = "data")]
+pub(crate) use command::{Parameter, Variable};
 pub(crate) use exit::Exit;
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};
 pub(crate) use outcome::TimeLimitOver;

@@ -1,9 +1,10 @@
 //! Progress on a terminal, or as plain lines (feature `progress`).
 
-use super::progress::{Progress, Rate};
+use super::progress::{Progress, Rate, Short, troubles};
 use super::summary::Summary;
 use crate::Run;
 use crate::engine;
+use crate::model::Counts;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt;
 use std::io::{IsTerminal, Write};
@@ -15,6 +16,7 @@ use std::time::Duration;
 /// How often bars are drawn, and how often a line is printed.
 const BARS: Duration = Duration::from_millis(100);
 const LINES: Duration = Duration::from_secs(10);
+const TEMPLATE: &str = "{prefix:16!} {bar:16} {pos}/{len} {wide_msg}";
 
 /// How progress is shown.
 ///
@@ -122,76 +124,112 @@ fn pause_until_end(run: &engine::Run, time: Duration, pause: &impl Fn(Duration) 
 
 /// Draws bars until the run has ended.
 fn draw(run: &Arc<engine::Run>, target: ProgressDrawTarget, pause: impl Fn(Duration) -> bool) {
-    let bars = Bars::new(&Progress::of(run), target);
-    loop {
-        let ended = run.has_ended();
+    let mut bars = Bars::new(&Progress::of(run), target);
+    let goes_on = || !run.has_ended() && pause(BARS);
+    while goes_on() {
         bars.update(&Progress::of(run));
-        if ended || !pause(BARS) {
-            return bars.finish();
-        }
     }
+    bars.update(&Progress::of(run));
+    bars.finish();
 }
 
 struct Bars {
     // Draws the others: they are lost with it.
-    _all: MultiProgress,
+    all: MultiProgress,
     job: ProgressBar,
-    arrays: Vec<ProgressBar>,
+    arrays: Vec<ArrayBar>,
+}
+
+struct ArrayBar {
+    bar: ProgressBar,
+    /// How long the run had taken when none of the elements had ended yet.
+    begun: Duration,
 }
 
 impl Bars {
     fn new(progress: &Progress, target: ProgressDrawTarget) -> Self {
         let all = MultiProgress::with_draw_target(target);
-        let bar = |name: &str, total| {
-            let bar = all.add(ProgressBar::new(total).with_style(style()));
-            bar.with_prefix(name.to_owned())
-        };
-        let job = bar(&progress.job, progress.slots.total);
-        let arrays = progress.arrays.iter();
-        let arrays = arrays.map(|array| bar(&format!("  {}", array.name), array.tasks.total));
-        let arrays = arrays.collect();
-        Bars {
-            job,
-            arrays,
-            _all: all,
+        let job = bar(&all, progress.job.clone());
+        let arrays = Vec::new();
+        let mut bars = Bars { all, job, arrays };
+        bars.add_arrays(progress);
+        bars
+    }
+
+    /// Those that have come since.
+    fn add_arrays(&mut self, progress: &Progress) {
+        for array in progress.arrays.iter().skip(self.arrays.len()) {
+            self.arrays.push(ArrayBar {
+                bar: bar(&self.all, format!("  {}", array.name)),
+                begun: Duration::ZERO,
+            });
         }
     }
 
-    fn update(&self, progress: &Progress) {
+    fn update(&mut self, progress: &Progress) {
+        self.add_arrays(progress);
+        self.job.set_length(progress.slots.total);
         self.job.set_position(progress.slots.ended());
-        self.job.set_message(message(progress));
-        for (bar, array) in self.arrays.iter().zip(&progress.arrays) {
-            bar.set_position(array.tasks.ended());
-            let troubles = super::progress::troubles(&array.tasks);
-            let troubles = troubles.map(|(count, what)| format!("{count} {what}"));
-            bar.set_message(troubles.collect::<Vec<_>>().join(", "));
+        self.job.set_message(message_of_job(progress));
+        for (bar, array) in self.arrays.iter_mut().zip(&progress.arrays) {
+            bar.update(&array.tasks, progress.elapsed);
         }
     }
 
     fn finish(&self) {
-        self.arrays.iter().for_each(ProgressBar::abandon);
+        self.arrays.iter().for_each(|array| array.bar.abandon());
         self.job.abandon();
     }
 }
 
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{prefix:20!} {bar:24} {pos}/{len} {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
+impl ArrayBar {
+    fn update(&mut self, tasks: &Counts, elapsed: Duration) {
+        if tasks.ended() == 0 {
+            self.begun = elapsed;
+        }
+        let took = elapsed.saturating_sub(self.begun);
+        self.bar.set_length(tasks.total);
+        self.bar.set_position(tasks.ended());
+        self.bar.set_message(message_of_array(tasks, took));
+    }
 }
 
-/// What stands behind the bar of the job.
-fn message(progress: &Progress) -> String {
-    let mut parts = vec![Rate(progress.rate()).to_string()];
-    for (count, what) in super::progress::troubles(&progress.tasks) {
-        parts.push(format!("{count} {what}"));
-    }
+/// A bar below the others. On a narrow terminal the end of its line is left out.
+fn bar(all: &MultiProgress, name: String) -> ProgressBar {
+    let style = ProgressStyle::with_template(TEMPLATE);
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    all.add(ProgressBar::new(0).with_style(style))
+        .with_prefix(name)
+}
+
+/// What stands behind the bar of the job: what has gone wrong, which must be seen on a narrow terminal too, comes first.
+fn message_of_job(progress: &Progress) -> String {
+    let mut parts: Vec<_> = wrong(&progress.tasks).collect();
     if progress.retries > 0 {
         parts.push(format!("{} retried", progress.retries));
     }
+    parts.push(Rate(progress.rate()).to_string());
     if let Some(left) = progress.remaining().filter(|left| !left.is_zero()) {
-        parts.push(format!("{} left", super::progress::Short(left)));
+        parts.push(format!("{} left", Short(left)));
     }
     parts.join(", ")
+}
+
+/// The same for an array whose first element began so long ago: its rate and the time left only while it is under way.
+fn message_of_array(tasks: &Counts, took: Duration) -> String {
+    let mut parts: Vec<_> = wrong(tasks).collect();
+    let (ended, left) = (tasks.ended() as f64, tasks.unfinished() as f64);
+    let rate = ended / took.as_secs_f64();
+    if ended > 0.0 && left > 0.0 && rate.is_finite() {
+        parts.push(Rate(rate).to_string());
+        let left = Duration::try_from_secs_f64(left / rate);
+        parts.extend(left.map(|left| format!("{} left", Short(left))));
+    }
+    parts.join(", ")
+}
+
+fn wrong(tasks: &Counts) -> impl Iterator<Item = String> {
+    troubles(tasks).map(|(count, what)| format!("{count} {what}"))
 }
 
 impl Drop for ShownProgress {
@@ -220,17 +258,81 @@ impl fmt::Debug for ShownProgress {
 mod tests {
     use super::*;
     use crate::observe::progress::tests::midway;
+    use indicatif::InMemoryTerm;
+
+    /// What is on a terminal of this width.
+    fn drawn(width: u16) -> Vec<String> {
+        let terminal = InMemoryTerm::new(10, width);
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let mut bars = Bars::new(&midway(), target);
+        bars.update(&midway());
+        bars.finish();
+        terminal.contents().lines().map(str::to_owned).collect()
+    }
 
     #[test]
-    fn behind_the_bar_of_a_job_stand_rate_failures_retries_and_time_left() {
+    fn a_terminal_shows_a_bar_for_the_job_and_one_for_each_array() {
         assert_eq!(
-            message(&midway()),
-            "5.00 tasks/s, 3 failed, 7 skipped, 2 retried, 1 min 58 s left"
+            drawn(120),
+            [
+                "digits           ██████░░░░░░░░░░ 410/1000 3 failed, 7 skipped, 2 retried, 5.00 tasks/s, 1 min 58 s left",
+                "  score          ██████░░░░░░░░░░ 410/1000 3 failed, 7 skipped, 5.00 tasks/s, 1 min 58 s left",
+            ]
         );
     }
 
     #[test]
+    fn on_a_narrow_terminal_each_bar_is_one_line_and_tells_of_failures_first() {
+        assert_eq!(
+            drawn(60),
+            [
+                "digits           ██████░░░░░░░░░░ 410/1000 3 failed, 7 skipp",
+                "  score          ██████░░░░░░░░░░ 410/1000 3 failed, 7 skipp",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_added_to_a_run_gets_its_bar_and_makes_that_of_the_job_longer() {
+        let terminal = InMemoryTerm::new(10, 60);
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let mut progress = midway();
+        let mut bars = Bars::new(&progress, target);
+        bars.update(&progress);
+        progress.slots.total = 2000;
+        progress.arrays.push(progress.arrays[0].clone());
+        bars.update(&progress);
+        bars.finish();
+        let drawn = terminal.contents();
+        let lines: Vec<_> = drawn.lines().collect();
+        assert!(
+            lines.len() == 3 && lines[0].contains(" 410/2000 "),
+            "{drawn}"
+        );
+    }
+
+    #[test]
+    fn an_array_has_a_rate_from_its_own_beginning_until_its_end() {
+        let terminal = InMemoryTerm::new(10, 100);
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let mut progress = midway();
+        let mut bars = Bars::new(&progress, target);
+        let tasks = |succeeded| Counts {
+            total: 1000,
+            succeeded,
+            ..Counts::default()
+        };
+        let messages = [(0, 60), (400, 62), (1000, 65)].map(|(succeeded, seconds)| {
+            progress.arrays[0].tasks = tasks(succeeded);
+            progress.elapsed = Duration::from_secs(seconds);
+            bars.update(&progress);
+            bars.arrays[0].bar.message()
+        });
+        assert_eq!(messages, ["", "200 tasks/s, 3.0 s left", ""]);
+    }
+
+    #[test]
     fn the_template_of_a_bar_is_sound() {
-        assert!(ProgressStyle::with_template("{prefix:20!} {bar:24} {pos}/{len} {msg}").is_ok());
+        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
     }
 }

@@ -169,6 +169,10 @@ pub enum EventKind {
         #[serde(serialize_with = "text")]
         error: Error,
     },
+    /// Nothing more of a run starts until it is enabled: see [`Run::disable`](crate::Run::disable).
+    RunDisabled,
+    /// A run that was disabled goes on.
+    RunEnabled,
     /// Every task of a run has ended.
     RunEnded {
         /// Why it has not succeeded, if it has not.
@@ -236,6 +240,8 @@ impl EventKind {
             | EventKind::TaskFailed { task, .. } => Some(task),
             EventKind::RunSubmitted { .. }
             | EventKind::RunStopped { .. }
+            | EventKind::RunDisabled
+            | EventKind::RunEnabled
             | EventKind::RunEnded { .. }
             | EventKind::NodeJoined { .. }
             | EventKind::NodeResized { .. }
@@ -255,6 +261,13 @@ impl EventKind {
         first
             .into_iter()
             .flat_map(move |first| (first.0..first.0 + count).map(TaskId))
+    }
+}
+
+impl RunId {
+    #[cfg(feature = "timeline")]
+    pub(super) fn of(run: &crate::engine::Run) -> Self {
+        RunId(run.seq())
     }
 }
 
@@ -341,6 +354,8 @@ impl From<Fact> for EventKind {
                 silent,
             },
             Fact::RunStopped { why, .. } => EventKind::RunStopped { error: *why },
+            Fact::RunDisabled => EventKind::RunDisabled,
+            Fact::RunEnabled => EventKind::RunEnabled,
             Fact::RunEnded(error) => EventKind::RunEnded {
                 error: error.map(|error| *error),
             },

@@ -99,6 +99,11 @@ impl Events {
         futures::executor::block_on_stream(self)
     }
 
+    #[cfg(feature = "timeline")]
+    pub(super) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// Takes what has been delivered.
     fn take_in(&mut self, lost: u64, standing: Option<Standing>, entries: VecDeque<Entry>) {
         if lost > 0 {

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "progress")]
 mod bars;
+#[cfg(feature = "timeline")]
+mod drawing;
 mod event;
 mod events;
 #[cfg(feature = "metrics")]
@@ -13,13 +15,19 @@ mod progress;
 mod snapshot;
 mod story;
 mod summary;
+#[cfg(feature = "timeline")]
+mod timeline;
 mod words;
 
 #[cfg(feature = "progress")]
 pub use bars::{ProgressView, ShownProgress};
+#[cfg(feature = "timeline")]
+pub use drawing::Drawing;
 pub use event::{Event, EventId, EventKind, NodeId, RunId, RunName};
 pub use events::{Events, Update};
 pub use progress::{ArrayProgress, Progress};
 pub use snapshot::{NodeSnapshot, RunSnapshot, Snapshot, TaskStates};
 pub use story::Story;
 pub use summary::Summary;
+#[cfg(feature = "timeline")]
+pub use timeline::{AttemptOutcome, AttemptTimes, Recording, Timeline};

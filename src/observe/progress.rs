@@ -133,6 +133,7 @@ impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();
         match seconds {
+            0 if self.0.as_millis() == 0 => write!(f, "{} µs", self.0.as_micros()),
             0 => write!(f, "{} ms", self.0.as_millis()),
             1..60 => write!(f, "{:.1} s", self.0.as_secs_f64()),
             60..3600 => write!(f, "{} min {} s", seconds / 60, seconds % 60),

@@ -30,6 +30,8 @@ pub struct RunSnapshot {
     pub job: String,
     /// Whether it has ended.
     pub ended: bool,
+    /// Whether it has ended, and with success.
+    pub succeeded: bool,
     /// How many tasks have ended how.
     pub counts: Counts,
     /// Every task, in the order of ids: first the single ones, then the elements of arrays.
@@ -115,6 +117,7 @@ impl From<RunStanding> for RunSnapshot {
             run: id,
             job: standing.job.name.clone(),
             ended: standing.ended,
+            succeeded: standing.succeeded,
             counts,
             tasks,
             name: RunName {

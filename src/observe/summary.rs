@@ -35,7 +35,7 @@ impl Summary {
         }
     }
 
-    fn outcome(&self) -> &'static str {
+    pub(super) fn outcome(&self) -> &'static str {
         let tasks = &self.progress.tasks;
         match () {
             () if !self.ended => "is under way",

@@ -152,6 +152,8 @@ impl fmt::Display for Words<'_> {
             }
             EventKind::TasksCancelled { .. } => f.write_str("cancelled"),
             EventKind::RunStopped { error } => write!(f, "stopped: {error}"),
+            EventKind::RunDisabled => f.write_str("disabled"),
+            EventKind::RunEnabled => f.write_str("enabled"),
             EventKind::RunEnded { error: None } => f.write_str("ended, all of it succeeded"),
             EventKind::RunEnded { error: Some(error) } => write!(f, "ended: {error}"),
             EventKind::NodeJoined { node, slots, .. } => {

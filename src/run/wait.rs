@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The end of a run: see [`Run::ended`].
+/// The end of a run: see [`Run::ended`](super::Run::ended).
 pub struct Ended {
     run: Arc<engine::Run>,
     listener: Option<EventListener>,
@@ -24,10 +24,10 @@ impl Ended {
         }
     }
 
-    /// Blocks until the run has ended: see [`Run::wait`].
+    /// Blocks until the run has ended: see [`Run::wait`](super::Run::wait).
     ///
     /// # Errors
-    /// As [`Run::wait`].
+    /// As [`Run::wait`](super::Run::wait).
     pub fn wait(self) -> Result<Counts> {
         loop {
             if let Some(result) = self.result() {
@@ -67,7 +67,7 @@ impl Future for Ended {
     }
 }
 
-/// An output that may not be there yet: see [`Run::output`].
+/// An output that may not be there yet: see [`Run::output`](super::Run::output).
 pub struct Waiting<T: ?Sized + Stored> {
     run: Arc<engine::Run>,
     task: Option<TaskId>,
@@ -91,7 +91,7 @@ impl<T: ?Sized + Stored> Waiting<T> {
     /// In a task of the same pool, another thread takes the waiting one's place meanwhile.
     ///
     /// # Errors
-    /// As [`Run::output`]; and [`WouldDeadlock`](ErrorKind::WouldDeadlock) in a task that this one depends on, or is.
+    /// As [`Run::output`](super::Run::output); and [`WouldDeadlock`](ErrorKind::WouldDeadlock) in a task that this one depends on, or is.
     pub fn wait(self) -> Result<Output<T>> {
         let task = self.task.ok_or_else(|| unknown_task(&self.run))?;
         loop {

@@ -8,7 +8,7 @@
 //! The closer holds the engine's lock, and a lane learns the signal only under it. A lane that finds the signal changed
 //! stays outside and takes that lock, so that it goes on only when the engine is done, and sees what the engine did.
 
-use super::atomic::{AtomicBool, AtomicU32, Ordering};
+use super::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::{heavy, light};
 use crossbeam_utils::CachePadded;
 
@@ -20,6 +20,40 @@ impl Signal {
     /// Whether another was raised after this one. The number wraps.
     pub(crate) fn precedes(self, other: Signal) -> bool {
         other.0.wrapping_sub(self.0).cast_signed() > 0
+    }
+}
+
+/// A signal that others may look at.
+#[derive(Debug, Default)]
+pub(crate) struct SharedSignal(AtomicU32);
+
+/// The signal with which something was done last that lanes with an older one have not heard of; at first, none.
+#[derive(Debug, Default)]
+pub(crate) struct Mark(AtomicU64);
+
+impl SharedSignal {
+    pub(crate) fn set(&self, signal: Signal) {
+        self.0.store(signal.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> Signal {
+        Signal(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Set under the engine's lock, with the gate closed. Whoever has learnt a later signal sees it.
+impl Mark {
+    const SET: u64 = 1 << 32;
+
+    pub(crate) fn set(&self, signal: Signal) {
+        self.0
+            .store(Mark::SET | u64::from(signal.0), Ordering::Relaxed);
+    }
+
+    /// Whether something was done after this signal.
+    pub(crate) fn is_after(&self, signal: Signal) -> bool {
+        let mark = self.0.load(Ordering::Relaxed);
+        mark & Mark::SET != 0 && signal.precedes(Signal(mark as u32))
     }
 }
 

@@ -9,7 +9,7 @@ mod gate;
 
 pub(crate) use bell::Bell;
 pub(crate) use fence::{heavy, light, prepare};
-pub(crate) use gate::{Gate, Signal, Turnstile};
+pub(crate) use gate::{Gate, Mark, SharedSignal, Signal, Turnstile};
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic;

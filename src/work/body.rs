@@ -40,6 +40,13 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
         None
     }
 
+    /// The command that it is, with the parameters that are filled in, if it was given as such.
+    #[cfg(feature = "command")]
+    #[doc(hidden)]
+    fn command(&self) -> Option<Commands<'_>> {
+        None
+    }
+
     /// How what it reads and returns travels, if it can.
     #[cfg(feature = "codec")]
     #[doc(hidden)]
@@ -47,6 +54,9 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
         None
     }
 }
+
+#[cfg(feature = "command")]
+type Commands<'a> = (&'a crate::model::Command, Option<&'a crate::model::Sweep>);
 
 /// What starting a body gave.
 #[doc(hidden)]

@@ -4,7 +4,7 @@ use super::Context;
 use super::body::{Body, Flow, Plain, WithContext};
 use super::call::Call;
 use super::inputs::Ref;
-use crate::model::{BoxError, Command, CommandOutput, LiveStream, TaskId};
+use crate::model::{BoxError, Command, CommandOutput, LiveStream, Sweep, TaskId};
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -93,6 +93,30 @@ impl Body<(), AsItStands> for Command {
 
     fn start(&self, call: &Call<'_>, (): ()) -> Flow<CommandOutput> {
         call.launch(self).into()
+    }
+
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
+        Some((self, None))
+    }
+}
+
+/// A command for each combination of parameters, made when it is to run.
+pub(crate) struct Swept {
+    pub(crate) template: Command,
+    pub(crate) sweep: Sweep,
+}
+
+impl Body<(Ref<usize>,), AsItStands> for Swept {
+    type Output = CommandOutput;
+    const COMMAND: bool = true;
+
+    fn start(&self, call: &Call<'_>, (&element,): (&usize,)) -> Flow<CommandOutput> {
+        call.launch(&self.sweep.command(&self.template, element))
+            .into()
+    }
+
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
+        Some((&self.template, Some(&self.sweep)))
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) use call::{Call, Host, Instance, LanePass, Launcher, Storage};
 #[allow(unused_imports, reason = "not every feature that needs one needs both")]
 pub(crate) use codec::{decode, encode, take};
 #[cfg(feature = "command")]
-pub(crate) use command::{Launched, Live, LiveStreams};
+pub(crate) use command::{Launched, Live, LiveStreams, Swept};
 pub(crate) use context::Locals;
 pub(crate) use inputs::{Places, Prepend, Ref, Upstream};
 pub(crate) use output::Stored;

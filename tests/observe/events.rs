@@ -268,3 +268,34 @@ fn events_are_json_lines() -> Result<(), Error> {
     assert!(end["at"].is_f64() && end["id"].is_u64() && end["cause"].is_u64());
     Ok(())
 }
+
+#[test]
+fn a_run_is_told_of_when_it_is_disabled_and_when_it_goes_on() {
+    within_30s(|| {
+        let pool = pool(1);
+        let listener = pool.events();
+        let mut job = Job::new("paused");
+        let first = job.task("first", (), || ());
+        job.configure(
+            first,
+            TaskSettings::new().start_after(Duration::from_millis(50)),
+        );
+        let run = pool.submit(job).unwrap();
+        run.disable(batchyard::DisableTasks::Wait);
+        run.enable();
+        run.wait().unwrap();
+        drop(pool);
+        let events = events(listener.blocking());
+        assert_in_order(&events);
+        let submitted = first_of(&events, is_submission);
+        let disabled = first_of(&events, |kind| matches!(kind, EventKind::RunDisabled));
+        let enabled = first_of(&events, |kind| matches!(kind, EventKind::RunEnabled));
+        assert_eq!(disabled.cause, Some(submitted.id));
+        assert_eq!(enabled.cause, Some(disabled.id));
+        assert!(enabled.id < first_of(&events, is_start).id);
+    });
+}
+
+fn first_of(events: &[batchyard::Event], kind: impl Fn(&EventKind) -> bool) -> &batchyard::Event {
+    first(events, None, kind)
+}

@@ -1,33 +1,75 @@
 //! Serves a pool's metrics to Prometheus.
 //!
-//!     cargo run -p batchyard-prometheus
+//!     cargo run -p batchyard-prometheus                         # runs a job, asks itself once, and ends
+//!     cargo run -p batchyard-prometheus -- 127.0.0.1:9184       # goes on, and answers whoever asks there
 //!     curl http://127.0.0.1:9184/metrics
 //!
-//! It runs a job again and again, and answers whoever asks. Names and labels are in `docs/observability.md`.
+//! Names and labels are in `docs/observability.md`.
 
 use batchyard::{BoxError, Job, Pool, TaskSettings, ThreadExecutor, fallible};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::sleep;
+use std::time::Duration;
 
 fn main() -> Result<(), BoxError> {
-    let handle = PrometheusBuilder::new().install_recorder()?;
-    let listener = TcpListener::bind("127.0.0.1:9184")?;
-    println!("http://{}/metrics", listener.local_addr()?);
+    let given = std::env::args().nth(1);
+    let listener = TcpListener::bind(given.as_deref().unwrap_or("127.0.0.1:0"))?;
+    let address = listener.local_addr()?;
+    println!("http://{address}/metrics");
+    serve(listener, PrometheusBuilder::new().install_recorder()?);
+
+    let pool = Pool::new(ThreadExecutor::all_cores()?);
+    pool.record_metrics()?;
+    work(&pool)?;
+    match given {
+        None => println!("{}", once_counted(address)?),
+        Some(_) => loop {
+            sleep(Duration::from_secs(1));
+            work(&pool)?;
+        },
+    }
+    Ok(())
+}
+
+fn work(pool: &Pool) -> Result<(), BoxError> {
+    if let Err(error) = pool.submit(job())?.wait() {
+        println!("{error}");
+    }
+    Ok(())
+}
+
+/// Answers from a thread of its own.
+fn serve(listener: TcpListener, handle: PrometheusHandle) {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // Whoever asked may have gone.
             let _ = answer(stream, &handle);
         }
     });
-    let pool = Pool::new(ThreadExecutor::all_cores()?);
-    pool.record_metrics()?;
+}
+
+/// Asks until the end of the run is counted, which is a few milliseconds after the end.
+fn once_counted(address: SocketAddr) -> std::io::Result<String> {
     loop {
-        let run = pool.submit(job())?;
-        if let Err(error) = run.wait() {
-            println!("{error}");
+        let text = ask(address)?;
+        if text.contains("\nbatchyard_runs_total{") {
+            return Ok(text);
         }
+        sleep(Duration::from_millis(5));
     }
+}
+
+/// Asks as Prometheus does.
+fn ask(address: SocketAddr) -> std::io::Result<String> {
+    let mut client = TcpStream::connect(address)?;
+    client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut text = String::new();
+    client.read_to_string(&mut text)?;
+    Ok(text
+        .split_once("\r\n\r\n")
+        .map_or(String::new(), |(_, body)| body.to_owned()))
 }
 
 /// Some work, of which now and then some fails.
@@ -68,7 +110,6 @@ fn answer(mut stream: TcpStream, handle: &PrometheusHandle) -> std::io::Result<(
 mod tests {
     use super::*;
     use prometheus_parse::{Scrape, Value};
-    use std::io::Read;
 
     fn value(scrape: &Scrape, name: &str, outcome: &str) -> Option<f64> {
         let sample = scrape.samples.iter().find(|sample| {
@@ -84,27 +125,17 @@ mod tests {
 
     #[test]
     fn what_is_served_is_prometheus_text_with_the_counts_of_the_run() -> Result<(), BoxError> {
-        let handle = PrometheusBuilder::new().install_recorder()?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        serve(listener, PrometheusBuilder::new().install_recorder()?);
         let pool = Pool::new(ThreadExecutor::new(2)?);
         pool.record_metrics()?;
         let counts = pool.submit(job())?.wait();
         assert!(counts.is_err(), "some of it fails");
 
-        let scrape = loop {
-            let mut client = TcpStream::connect(listener.local_addr()?)?;
-            client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
-            answer(listener.accept()?.0, &handle)?;
-            let mut text = String::new();
-            client.read_to_string(&mut text)?;
-            let (_, body) = text.split_once("\r\n\r\n").ok_or("a head and a body")?;
-            let scrape = Scrape::parse(body.lines().map(|line| Ok(line.to_owned())))?;
-            // The recorder hears of the end a little after it.
-            if value(&scrape, "batchyard_runs_total", "failed") == Some(1.0) {
-                break scrape;
-            }
-            std::thread::yield_now();
-        };
+        let text = once_counted(address)?;
+        let scrape = Scrape::parse(text.lines().map(|line| Ok(line.to_owned())))?;
+        assert_eq!(value(&scrape, "batchyard_runs_total", "failed"), Some(1.0));
         let tasks = |outcome| value(&scrape, "batchyard_tasks_total", outcome).unwrap_or(0.0);
         assert_eq!(tasks("succeeded") + tasks("failed"), 200.0);
         assert_eq!(tasks("skipped"), 1.0);

@@ -34,6 +34,7 @@ pub(crate) struct RunStanding {
     pub(crate) run: u64,
     pub(crate) job: Arc<Frozen>,
     pub(crate) ended: bool,
+    pub(crate) succeeded: bool,
     pub(crate) spans: Vec<(TaskSpan, TaskState)>,
 }
 
@@ -154,11 +155,13 @@ impl Book {
 
     /// Forgets a run that has ended.
     fn end_run(&mut self, record: &Record, aftermath: &mut Aftermath) {
-        let ended = matches!(record.fact, Fact::RunEnded(_));
-        let Some(mut table) = ended.then(|| self.runs.remove(&record.run)).flatten() else {
+        let Fact::RunEnded(error) = &record.fact else {
             return;
         };
-        table.ended = true;
+        let Some(mut table) = self.runs.remove(&record.run) else {
+            return;
+        };
+        (table.ended, table.succeeded) = (true, error.is_none());
         let lagging = self.queues.values_mut().filter(|queue| queue.lags());
         let concerned = lagging.filter(|queue| queue.scope.has(record.run));
         concerned.for_each(|queue| queue.keep_end(RunStanding::of(record.run, &table)));
@@ -171,7 +174,7 @@ impl Book {
         for &(task, state) in &opening.states {
             table.set_state(task, state);
         }
-        table.ended = opening.ended;
+        (table.ended, table.succeeded) = (opening.ended, opening.succeeded);
         self.runs.insert(opening.run.seq(), table);
     }
 
@@ -273,6 +276,7 @@ impl RunStanding {
             run,
             job: table.job.clone(),
             ended: table.ended,
+            succeeded: table.succeeded,
             spans: table.spans(),
         }
     }

@@ -63,6 +63,8 @@ pub(crate) enum Fact {
         why: Box<Error>,
         by: Option<TaskId>,
     },
+    RunDisabled,
+    RunEnabled,
     RunEnded(Option<Box<Error>>),
     NodeJoined {
         node: NodeKey,

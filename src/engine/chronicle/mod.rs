@@ -48,6 +48,8 @@ pub(crate) struct Chronicle {
 pub(crate) struct Opening {
     pub(crate) run: Arc<Run>,
     pub(crate) ended: bool,
+    /// It has ended, and with success.
+    pub(crate) succeeded: bool,
     /// Tasks that are not waiting, with how they stand.
     pub(crate) states: Vec<(TaskId, TaskState)>,
 }

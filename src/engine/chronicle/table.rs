@@ -11,8 +11,12 @@ pub(super) struct RunTable {
     /// The event by which the run is known.
     pub(super) submitted: u64,
     pub(super) ended: bool,
+    /// It has ended, and with success.
+    pub(super) succeeded: bool,
     /// That by which it was ended before all its tasks were.
     stopped: Option<u64>,
+    /// That by which it was last disabled.
+    disabled: Option<u64>,
     /// That of the task that ended last.
     latest: u64,
     nodes: Column,
@@ -42,7 +46,9 @@ impl RunTable {
         let mut table = RunTable {
             submitted,
             ended: false,
+            succeeded: false,
             stopped: None,
+            disabled: None,
             latest: submitted,
             nodes: Column::default(),
             elements: Column::default(),
@@ -114,7 +120,8 @@ impl RunTable {
             Fact::Succeeded(span) => self.own(span.last()),
             Fact::Cancelled(span) => self.stopped.unwrap_or_else(|| self.own(span.last())),
             Fact::RunStopped { by, .. } => by.map_or(self.submitted, |by| self.own(by)),
-            Fact::RunEnded(_) => self.latest,
+            Fact::RunDisabled | Fact::RunEnded(_) => self.latest,
+            Fact::RunEnabled => self.disabled.unwrap_or(self.submitted),
             Fact::Postponed { task, .. } => self.cause_of_ready(*task, None),
             Fact::Started { task, .. }
             | Fact::AttemptEnded { task, .. }
@@ -180,6 +187,7 @@ impl RunTable {
             Fact::Skipped { tasks, .. } => self.end(id, *tasks, TaskState::Skipped),
             Fact::Cancelled(tasks) => self.end(id, *tasks, TaskState::Cancelled),
             Fact::RunStopped { .. } => self.stopped = Some(id),
+            Fact::RunDisabled => self.disabled = Some(id),
             _ => (),
         }
     }

@@ -9,7 +9,7 @@ use super::witness::{Nobody, Witness};
 use super::{Flow, Item, Segment, SegmentRef, Settled, Sink};
 use crate::model::{BoxError, ELEMENT, TaskId};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{Bell, Signal, Turnstile};
+use crate::sync::{Bell, SharedSignal, Signal, Turnstile};
 use crate::work::{Call, Host, Instance, LanePass};
 use crossbeam_deque::{Stealer, Worker};
 use crossbeam_utils::CachePadded;
@@ -69,6 +69,8 @@ pub(crate) struct LaneShared {
     pub(super) stealer: Stealer<Item>,
     pub(super) turnstile: Turnstile,
     pub(super) progress: CachePadded<Progress>,
+    /// The signal with which it got its work.
+    pub(super) joined: SharedSignal,
 }
 
 /// What the lane has done and not yet told: written by it alone, outside the gate or in it; read by the engine with the
@@ -120,6 +122,7 @@ impl Lane {
             stealer: deque.stealer(),
             turnstile: Turnstile::default(),
             progress: CachePadded::new(Progress::default()),
+            joined: SharedSignal::default(),
         };
         Lane {
             shared: Arc::new(shared),
@@ -150,6 +153,7 @@ impl Lane {
         // What was quick in the run before says nothing about this one, and what was run last is no task of this one.
         self.grain.set(1);
         self.shared.progress.forget_task();
+        self.shared.joined.set(seen);
         flow.join(&self.shared);
         for item in items {
             // One of them keeps this lane busy; the others may be for whoever sleeps.

@@ -41,7 +41,7 @@ use crate::graph::{SOLE, Successors};
 use crate::job::Frozen;
 use crate::model::TaskId;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Gate, read, write};
+use crate::sync::{Gate, Mark, Signal, read, write};
 use crate::work::{Unit, Values};
 use std::ops::Range;
 use std::sync::{Arc, RwLock};
@@ -60,6 +60,8 @@ pub(crate) struct Flow {
     /// That one.
     held: AtomicU64,
     crew: RwLock<Vec<Arc<LaneShared>>>,
+    /// When tasks were last taken from lanes that were at them.
+    recalled: Mark,
 }
 
 /// What settling a node touches, each a pointer away.
@@ -113,6 +115,7 @@ impl Flow {
             unfinished: AtomicU64::new(job.tasks + held),
             held: AtomicU64::new(held),
             crew: RwLock::default(),
+            recalled: Mark::default(),
             first: Segment::new(job.clone(), Values::new(job.layout), 0, now),
         }
     }
@@ -216,6 +219,16 @@ impl Flow {
         let held = self.held.load(Ordering::Relaxed);
         let total = self.total.load(Ordering::Relaxed);
         (total, unfinished.saturating_sub(unreported + held))
+    }
+
+    /// Tasks were taken from lanes that are at them. They may still be among what lanes hold that do not know it.
+    pub(crate) fn recall_lanes(&self) {
+        self.recalled.set(self.gate.signal());
+    }
+
+    /// Whether that was done after this signal.
+    pub(crate) fn has_recalled_since(&self, signal: Signal) -> bool {
+        self.recalled.is_after(signal)
     }
 
     /// A lane begins to work on the run.

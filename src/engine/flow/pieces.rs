@@ -85,8 +85,11 @@ impl<W: Witness> Shift<'_, W> {
                 break next;
             }
             // Settling may be the lane's way to the gate's new signal, with which nothing would tell it any more that the
-            // engine has ended some of these, too: so it looks again.
+            // engine has ended some of these, too, or taken them away: so it looks again.
             self.settle(array, |progress| progress.skip_to(next.start));
+            if self.is_recalled() {
+                return false;
+            }
         };
         // Whoever watches or listens hears of each element.
         let alone = W::ATTENTIVE || state.is_watched();

@@ -3,7 +3,7 @@
 //! What is run next is the first that became ready, then what the lane left for itself, then what others left. Ranges
 //! are run in pieces, cut so that a piece takes about [`PIECE`](super::pace::PIECE), with the rest up for stealing.
 
-use super::lane::{Lane, Progress, Supervisor};
+use super::lane::{Lane, LaneShared, Progress, Supervisor};
 use super::pace::{Pace, tuned};
 use super::sinks::{Both, Here};
 use super::witness::{Late, Witness};
@@ -16,6 +16,14 @@ use crossbeam_deque::Steal;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+/// What a lane has taken from another.
+enum Stolen {
+    Clean(Item),
+    /// There may be tasks in it that were taken from lanes, which the other has not heard of. Whoever got its own work later
+    /// would not be told in time: the engine looks it through.
+    Tainted(Item),
+}
 
 /// A lane at work on a run.
 pub(super) struct Shift<'a, W> {
@@ -87,41 +95,61 @@ impl<'a, W: Witness> Shift<'a, W> {
     /// The next piece of work: one's own latest, or another's oldest.
     fn next_item(&self) -> Option<Item> {
         if self.is_recalled() {
-            self.witness.pause();
-            let items = self.lane.take_all();
-            self.engine.give_back(items);
-            return None;
+            return self.give_back(None);
         }
         let item = match self.lane.deque.pop() {
             Some(item) => item,
             None => {
                 self.witness.pause();
                 self.report();
-                self.steal()?
+                match self.steal()? {
+                    Stolen::Clean(item) => item,
+                    Stolen::Tainted(item) => return self.give_back(Some(item)),
+                }
             }
         };
         Some(self.piece(item))
     }
 
-    fn steal(&self) -> Option<Item> {
+    /// Leaves what the lane holds to the engine.
+    #[cold]
+    fn give_back(&self, last: Option<Item>) -> Option<Item> {
+        self.witness.pause();
+        let mut items = self.lane.take_all();
+        items.extend(last);
+        self.engine.give_back(items);
+        None
+    }
+
+    fn steal(&self) -> Option<Stolen> {
         let crew = read(&self.flow.crew);
         crew.iter()
             .filter(|other| !Arc::ptr_eq(other, &self.lane.shared))
             .find_map(|other| {
-                loop {
-                    match other.stealer.steal_batch_and_pop(&self.lane.deque) {
-                        Steal::Success(item) => {
-                            // What came along was in neither deque for an instant: whoever looked then sleeps now.
-                            if !self.lane.deque.is_empty() {
-                                self.bell.ring();
-                            }
-                            return Some(item);
-                        }
-                        Steal::Empty => return None,
-                        Steal::Retry => std::hint::spin_loop(),
-                    }
-                }
+                // Asked first: of what is done later, this lane hears before it settles anything.
+                let tainted = self.flow.has_recalled_since(other.joined.get());
+                let item = self.steal_from(other)?;
+                Some(match tainted {
+                    true => Stolen::Tainted(item),
+                    false => Stolen::Clean(item),
+                })
             })
+    }
+
+    fn steal_from(&self, other: &LaneShared) -> Option<Item> {
+        loop {
+            match other.stealer.steal_batch_and_pop(&self.lane.deque) {
+                Steal::Success(item) => {
+                    // What came along was in neither deque for an instant: whoever looked then sleeps now.
+                    if !self.lane.deque.is_empty() {
+                        self.bell.ring();
+                    }
+                    return Some(item);
+                }
+                Steal::Empty => return None,
+                Steal::Retry => std::hint::spin_loop(),
+            }
+        }
     }
 
     /// Halves an item until it is small, leaving the halves for others to steal: the largest is the oldest.

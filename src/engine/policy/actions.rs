@@ -2,8 +2,9 @@
 
 use super::placing::Position;
 use super::{Effects, Entry, Policy, Run};
+use crate::engine::chronicle::Fact;
 use crate::model::{DisableTasks, Error, ErrorKind, JobAction, Returned, RunState, TaskId};
-use crate::sync::Signal;
+use std::collections::BTreeSet;
 
 impl Policy {
     /// Lets nothing of a run start any more, until it is enabled.
@@ -21,6 +22,7 @@ impl Policy {
         run.set_disabled(true);
         self.limits.pause(group, true);
         run.ledger().disabled_by = by;
+        effects.note(run, || Fact::RunDisabled);
         match tasks {
             DisableTasks::Wait => {}
             DisableTasks::Requeue => self.requeue_running(run, effects),
@@ -43,6 +45,7 @@ impl Policy {
         run.set_disabled(false);
         self.limits.pause(group, false);
         run.ledger().disabled_by = None;
+        effects.note(run, || Fact::RunEnabled);
         self.offer(run);
         self.overtake(Position::before(run.rank().plain()));
         effects.wake = true;
@@ -132,15 +135,11 @@ impl Policy {
         if let Some(entry) = self.entry(run) {
             entry.take_from_lanes(&on_lanes);
         }
-        for (_, task) in on_lanes {
+        // One lane may have just begun what another has before it.
+        let tasks: BTreeSet<_> = on_lanes.into_iter().map(|(_, task)| task).collect();
+        for task in tasks {
             self.take_back(run, task, 1, Returned::TakenAway, effects);
         }
-    }
-
-    /// Whether a lane with this signal has not heard that tasks were taken from lanes.
-    pub(crate) fn missed_recall(&mut self, run: &Run, seen: Signal) -> bool {
-        let recall = self.entry(run).and_then(|entry| entry.recall);
-        recall.is_some_and(|recall| seen.precedes(recall))
     }
 
     /// A task was taken, and must not begin since its run is disabled.
@@ -199,7 +198,7 @@ impl Policy {
 impl Entry {
     /// Lanes are in these, and what becomes of it no longer counts. They may also still be among what lanes hold.
     fn take_from_lanes(&mut self, tasks: &[(usize, TaskId)]) {
-        self.recall = Some(self.run.flow().gate.signal());
+        self.run.flow().recall_lanes();
         self.run.set_recalled();
         self.had_strays = true;
         for &(lane, task) in tasks {

@@ -7,7 +7,6 @@ use super::timers::{Time, TimerKey};
 use super::{Item, Run};
 use crate::engine::chronicle::TaskSpan;
 use crate::model::{ELEMENT, TaskId};
-use crate::sync::Signal;
 use event_listener::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -102,8 +101,6 @@ pub(super) struct Entry {
     pub(super) suspects: FxHashSet<TaskId>,
     /// Tasks that were taken from lanes, which are in their bodies, to be run again.
     pub(super) taken_from_lanes: BTreeSet<TaskId>,
-    /// The gate's signal when that was last done: what lanes with an older one hold is to be looked through.
-    pub(super) recall: Option<Signal>,
     /// The last attempt of each task that has had one and may have another.
     pub(super) attempts: FxHashMap<TaskId, u32>,
     /// Tasks were reactivated. Those that have become ready since; and whether each is in the queue. What else lanes,
@@ -138,7 +135,6 @@ impl Entry {
             delayed: FxHashMap::default(),
             suspects: FxHashSet::default(),
             taken_from_lanes: BTreeSet::new(),
-            recall: None,
             attempts: FxHashMap::default(),
             reactivated: false,
             had_strays: false,

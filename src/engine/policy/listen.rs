@@ -24,7 +24,12 @@ impl Policy {
             }
             run.observe(!ended);
             let states = self.states(&run);
-            openings.push(Opening { run, ended, states });
+            openings.push(Opening {
+                succeeded: ended && run.error().is_none(),
+                run,
+                ended,
+                states,
+            });
         }
         openings
     }
