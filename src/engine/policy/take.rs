@@ -227,12 +227,12 @@ impl Policy {
             entry.first_starts.entry(task).or_insert(effects.now);
         }
         let attempt = entry.lease(task, effects.now, timer);
-        let watch = self.watch_progress(run, task, attempt, effects.now, effects);
-        if let Some(lease) = self
-            .entry(run)
-            .and_then(|entry| entry.leased.get_mut(&task))
+        if let Some(watch) = self.watch_progress(run, task, attempt, effects.now, effects)
+            && let Some(lease) = self
+                .entry(run)
+                .and_then(|entry| entry.leased.get_mut(&task))
         {
-            lease.watch = watch;
+            lease.watch = Some(watch);
         }
         effects.note(run, || Fact::Started {
             task,
