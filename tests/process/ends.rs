@@ -33,7 +33,7 @@ fn is_alive(pid: u32) -> bool {
 fn job_of(function: &'static Function<PathBuf, ()>, file: PathBuf, settings: TaskSettings) -> Job {
     let mut job = Job::new("ends");
     let array = job.map("body", [file], function);
-    job.configure(&array, settings);
+    job.configure(array, settings);
     job
 }
 

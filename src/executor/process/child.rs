@@ -3,6 +3,7 @@
 use super::board::Board;
 use super::death::ChildDied;
 use super::frames::{self, Arrival, Incoming};
+use super::logging;
 use super::printed::Streams;
 use super::protocol::{Said, Setup, VARIABLE, VERSION};
 use super::settings::Settings;
@@ -276,6 +277,7 @@ fn setup(settings: &Settings) -> io::Result<Vec<u8>> {
         frame_limit: settings.frame_limit,
         init: settings.init.clone(),
         weigh: settings.recycle_above.is_some(),
+        log_level: logging::level(),
     };
     let mut frame = Vec::new();
     frames::begin(&mut frame);
