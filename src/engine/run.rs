@@ -132,6 +132,12 @@ impl Run {
         self.flow.locate(task)
     }
 
+    /// Whether a task has inputs to let go of.
+    pub(super) fn reads(&self, task: TaskId) -> bool {
+        let place = self.locate(task);
+        place.is_some_and(|place| place.segment.job.units[place.node as usize].kind().reads)
+    }
+
     /// All single tasks, and all arrays as wholes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.flow.segments().flat_map(|segment| {

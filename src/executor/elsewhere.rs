@@ -94,6 +94,7 @@ fn not_begun(error: CodecError) -> Outcome {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::expect_used, reason = "the helpers of tests may panic, too")]
 mod tests {
     use super::*;
     use crate::executor::{Executor, Feed, NodeSpec, Offer};

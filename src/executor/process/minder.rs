@@ -12,9 +12,13 @@ use crate::work::AnyFunction;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
-/// After as long in one item, those behind it are given back.
-const LONG: Duration = Duration::from_millis(10);
+/// After as long in one item, those behind it are given back, if another child has nothing to do.
+const LONG: Duration = Duration::from_millis(20);
+
+/// After as many children that died before they began anything, the task that they were started for fails.
+const STILLBORN: u32 = 5;
 
 pub(super) struct Minder {
     staff: Arc<Staff>,
@@ -26,6 +30,8 @@ pub(super) struct Minder {
     begun: VecDeque<Lease>,
     /// Those of one grant that are to stop. Some may not be sent yet.
     stopped: Vec<LeaseId>,
+    /// How many children in a row have died before they began anything.
+    stillborn: u32,
 }
 
 enum Next {
@@ -46,12 +52,13 @@ impl Minder {
             pace: Pace::default(),
             begun: VecDeque::new(),
             stopped: Vec::new(),
+            stillborn: 0,
         }
     }
 
     /// Works until the pool is over or the staff is to shrink.
     pub(super) fn work(mut self) {
-        while let Next::Work(grant) = self.staff.feed.engine().bell().wait(|| self.next()) {
+        while let Next::Work(grant) = self.staff.idly(|bell| bell.wait(|| self.next())) {
             self.serve(grant);
         }
         self.child.into_iter().for_each(Child::retire);
@@ -147,9 +154,17 @@ impl Minder {
         let result = self.converse(&mut child, &frame);
         self.batch.give_back(frame);
         match result {
-            Ok(()) if self.staff.settings.is_worn(&child) => child.retire(),
-            Ok(()) => self.child = Some(child),
+            Ok(()) => self.keep(child),
             Err(Lost) => self.bury(child),
+        }
+    }
+
+    /// For the next batch, unless it has done enough.
+    fn keep(&mut self, child: Child) {
+        self.stillborn = 0;
+        match self.staff.settings.is_worn(&child) {
+            true => child.retire(),
+            false => self.child = Some(child),
         }
     }
 
@@ -199,7 +214,7 @@ impl Minder {
             child.kill();
             return Err(Lost);
         }
-        if self.batch.left() > 1 && since >= LONG {
+        if self.batch.left() > 1 && since >= LONG && self.staff.has_idle() {
             self.batch.harvest(&child.board, &child.streams);
             self.batch.take_back(&child.board);
         }
@@ -219,6 +234,7 @@ impl Minder {
             Some(died) => Outcome::Failed(died.clone().into()),
             None => Outcome::Returned(Returned::NodeLost),
         });
+        self.stillborn = running.map_or(self.stillborn + 1, |_| 0);
     }
 }
 
@@ -227,6 +243,13 @@ fn kind_of(lease: &Lease) -> Option<Kind> {
     let address = std::ptr::from_ref(lease.function()?).cast::<()>() as usize;
     Some((lease.engine_run().seq(), address))
 }
+
+/// Whatever is sent to children, they die before they begin it.
+#[derive(Debug, Error)]
+#[error(
+    "{STILLBORN} child processes in a row have died before they began a task; does something end them?"
+)]
+struct Stillborn;
 
 /// Since when the child is in its item.
 #[derive(Default)]
