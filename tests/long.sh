@@ -31,11 +31,17 @@ section_simulation() {
     some_tests within 120 cargo test --all-features --test simulation
 }
 
+# A program that is killed at random instants, and journals that end anywhere.
+section_durable() {
+    BATCHYARD_KILLS=200 some_tests within 120 cargo test --release --all-features --test durable
+    some_tests within 120 cargo test --release --lib --features journal journal::
+}
+
 section_loom() {
     RUSTFLAGS="--cfg loom" some_tests within 120 cargo test --release --lib --target-dir "$target/loom" loom_
 }
 
 if [ $# -eq 0 ]; then
-    set -- models simulation loom
+    set -- models simulation durable loom
 fi
 run_sections "$@"
