@@ -11,6 +11,8 @@
 
 #[cfg(all(feature = "command", target_os = "linux"))]
 mod agent;
+#[cfg(feature = "data")]
+mod data;
 mod engine;
 pub mod executor;
 mod graph;
@@ -49,7 +51,8 @@ pub use model::{
 #[cfg(feature = "command")]
 pub use model::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
+    Usage,
 };
 pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,
@@ -78,3 +81,25 @@ pub use work::{Durable, durable};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The pages of the guide, whose blocks are tests.
+#[cfg(all(doctest, feature = "thread", feature = "testing"))]
+mod guide {
+    #[doc = include_str!("../docs/guide/first-job.md")]
+    struct FirstJob;
+    #[doc = include_str!("../docs/guide/values.md")]
+    struct Values;
+    #[doc = include_str!("../docs/guide/arrays.md")]
+    struct Arrays;
+    #[doc = include_str!("../docs/guide/failures.md")]
+    struct Failures;
+    #[cfg(all(feature = "data", target_os = "linux"))]
+    #[doc = include_str!("../docs/guide/job-files.md")]
+    struct JobFiles;
+    #[doc = include_str!("../docs/guide/testing.md")]
+    struct Testing;
+    #[doc = include_str!("../docs/guide/from-rayon.md")]
+    struct FromRayon;
+    #[doc = include_str!("../docs/guide/from-dask.md")]
+    struct FromDask;
+}

@@ -4,7 +4,7 @@
 #   bash tests/long.sh                all of it
 #   bash tests/long.sh models         only this section
 #
-# PROPTEST_CASES, BATCHYARD_SEEDS and LOOM_MAX_PREEMPTIONS choose how long. A failing case is printed, and kept by proptest
+# PROPTEST_CASES, BATCHYARD_SEEDS, BATCHYARD_CHAOS (in seconds) and LOOM_MAX_PREEMPTIONS choose how long. A failing case is printed, and kept by proptest
 # for the next run; of a failing seed the command that shows it again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -13,6 +13,7 @@ source tests/lib.sh
 
 export PROPTEST_CASES="${PROPTEST_CASES:-20000}"
 export BATCHYARD_SEEDS="${BATCHYARD_SEEDS:-50000}"
+export BATCHYARD_CHAOS="${BATCHYARD_CHAOS:-60}"
 export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}"
 
 install() {
@@ -37,11 +38,16 @@ section_durable() {
     some_tests within 120 cargo test --release --lib --features journal journal::
 }
 
+# Children are killed at random, under load: tests/process/chaos.rs.
+section_chaos() {
+    some_tests within 30 cargo test --release --all-features --test process chaos
+}
+
 section_loom() {
     RUSTFLAGS="--cfg loom" some_tests within 120 cargo test --release --lib --target-dir "$target/loom" loom_
 }
 
 if [ $# -eq 0 ]; then
-    set -- models simulation durable loom
+    set -- models simulation durable chaos loom
 fi
 run_sections "$@"

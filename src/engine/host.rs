@@ -33,7 +33,7 @@ impl Host for Run {
     }
 
     fn commit(&self, task: TaskId, attempt: (u32, u32), put: &mut dyn FnMut()) -> bool {
-        self.ask(|policy, _| {
+        self.engine.look(|policy| {
             let stores = policy.may_store(self, task, attempt);
             if stores && attempt.1 == 0 {
                 put();
@@ -47,7 +47,9 @@ impl Host for Run {
             return true;
         }
         match leased {
-            Some(attempt) => !self.ask(|policy, _| policy.is_current(self, task, attempt)),
+            Some(attempt) => !self
+                .engine
+                .look(|policy| policy.is_current(self, task, attempt)),
             None => {
                 !self.flow.is_for_lanes(task)
                     || self.recalled.load(Ordering::Acquire)

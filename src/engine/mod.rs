@@ -109,7 +109,7 @@ impl Engine {
 
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
-        let mut effects = Effects::at(self.now(), &self.chronicle);
+        let mut effects = Effects::at(self.clock.moment(), &self.chronicle);
         let answer = {
             let mut policy = lock(&self.policy);
             let answer = ask(&mut policy, &mut effects);
@@ -122,6 +122,11 @@ impl Engine {
         };
         effects.apply(self);
         answer
+    }
+
+    /// Asks the policy for what has no effects.
+    pub(crate) fn look<R>(&self, ask: impl FnOnce(&mut Policy) -> R) -> R {
+        ask(&mut lock(&self.policy))
     }
 
     /// Begins a run, on an executor that can run this.

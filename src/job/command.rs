@@ -2,8 +2,10 @@
 
 use super::task::Relocate;
 use super::{Job, Task};
-use crate::model::{Command, CommandOutput, CommandSettings, FileSource, Name, OutputFiles};
-use crate::work::{Array, EachItself, Slot, Unit, task_unit};
+use crate::model::{
+    Command, CommandOutput, CommandSettings, DefectKind, FileSource, Name, OutputFiles, Sweep,
+};
+use crate::work::{Array, EachItself, Slot, Swept, Unit, task_unit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -18,6 +20,33 @@ impl Job {
         commands: impl IntoIterator<Item = Command>,
     ) -> Array<CommandOutput> {
         self.map(name, commands, EachItself)
+    }
+
+    /// Adds a task array that runs a command for each combination of parameters, which are put in for the placeholders of
+    /// its texts. It costs no memory for them: see [`Sweep`].
+    ///
+    /// ```
+    /// use batchyard::{Command, Job, Sweep};
+    ///
+    /// let mut job = Job::new("sweep");
+    /// let simulate = Command::new("./simulate").args(["--seed={0}", "--model={1}"]).output_files("{1}-{0:3}.csv");
+    /// let runs = job.sweep("simulate", simulate, Sweep::new().range(1..=100).values(["dry", "wet"]));
+    /// assert_eq!(runs.len(), 200);
+    /// ```
+    pub fn sweep(
+        &mut self,
+        name: impl Into<Name>,
+        command: impl Into<Command>,
+        sweep: Sweep,
+    ) -> Array<CommandOutput> {
+        let (template, len) = (command.into(), sweep.len());
+        let unknown = sweep.unknown_placeholder(&template);
+        let parameters = sweep.parameters.len();
+        let array = self.array(name, len, Swept { template, sweep });
+        let kind = unknown.map(|unknown| DefectKind::UnknownPlaceholder(unknown, parameters));
+        let defect = kind.map(|kind| self.defect_of(self.local(array.into()), kind));
+        self.defects.extend(defect);
+        array
     }
 
     /// How the job's commands run, where these set nothing themselves. Environment variables lie under the commands' own.

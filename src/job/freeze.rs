@@ -110,7 +110,7 @@ impl Job {
 /// The steps of freezing.
 impl Job {
     /// The dependencies by name that a task of that name exists for.
-    fn named_edges(&self) -> Vec<(u32, u32)> {
+    pub(super) fn named_edges(&self) -> Vec<(u32, u32)> {
         let edge = |(node, name): &(u32, String)| Some((*self.names.get(name.as_str())?, *node));
         self.by_name.iter().filter_map(edge).collect()
     }

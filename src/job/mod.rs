@@ -4,7 +4,10 @@ mod addition;
 mod build;
 #[cfg(feature = "command")]
 mod command;
+#[cfg(feature = "data")]
+mod described;
 mod distinct;
+mod find;
 mod freeze;
 mod frozen;
 #[cfg(feature = "journal")]
@@ -20,6 +23,8 @@ pub use frozen::{FrozenJob, IntoFrozen};
 pub use task::Task;
 
 pub(crate) use addition::{Late, Needs, Numbers, Ties};
+#[cfg(feature = "data")]
+pub(crate) use described::{Described, DescribedNode};
 pub(crate) use frozen::{ArrayPart, Frozen};
 #[cfg(feature = "journal")]
 use inputs::InputOrder;

@@ -76,6 +76,11 @@ impl Rules {
         self.azure
     }
 
+    #[cfg(feature = "data")]
+    pub(crate) fn on_task_failure(self) -> Option<OnTaskFailure> {
+        self.on_task_failure
+    }
+
     /// The order of the job's tasks, if it sets none.
     pub(super) fn task_order(self) -> TaskOrder {
         match self.azure {

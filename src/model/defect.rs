@@ -65,6 +65,11 @@ pub enum DefectKind {
         "its exit conditions have a job action; let the job carry it out, with `on_task_failure`"
     )]
     JobActionNotPerformed,
+    /// A command has a placeholder of this number, and its sweep only so many parameters.
+    #[error(
+        "its command has the placeholder {{{0}}}, and its sweep has {1} parameters, counted from 0; write {{{{{0}}}}} for the text itself"
+    )]
+    UnknownPlaceholder(usize, usize),
     /// More than 32 GiB of outputs, counted as they lie in memory without what they point to.
     #[error("the job's outputs take more than 32 GiB; return boxed values or split the job")]
     OutputsTooLarge,

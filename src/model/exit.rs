@@ -42,11 +42,11 @@ use std::ops::RangeInclusive;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExitConditions {
-    codes: Vec<(i32, ExitOptions)>,
-    ranges: Vec<(RangeInclusive<i32>, ExitOptions)>,
-    pre_processing_error: Option<ExitOptions>,
-    file_upload_error: Option<ExitOptions>,
-    otherwise: Option<ExitOptions>,
+    pub(crate) codes: Vec<(i32, ExitOptions)>,
+    pub(crate) ranges: Vec<(RangeInclusive<i32>, ExitOptions)>,
+    pub(crate) pre_processing_error: Option<ExitOptions>,
+    pub(crate) file_upload_error: Option<ExitOptions>,
+    pub(crate) otherwise: Option<ExitOptions>,
 }
 
 /// What is done when a task ends in a certain way. What is not set is as it is for a task without conditions: the job is
@@ -54,12 +54,13 @@ pub struct ExitConditions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExitOptions {
-    job_action: Option<JobAction>,
-    dependency_action: Option<DependencyAction>,
+    pub(crate) job_action: Option<JobAction>,
+    pub(crate) dependency_action: Option<DependencyAction>,
 }
 
 /// What the end of a task does to its job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JobAction {
@@ -74,6 +75,7 @@ pub enum JobAction {
 
 /// What the end of a task does to those that depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DependencyAction {
@@ -99,6 +101,7 @@ pub enum DisableTasks {
 
 /// Whether job actions of [`ExitConditions`] are carried out. (Azure Batch: `onTaskFailure`.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnTaskFailure {

@@ -17,7 +17,8 @@ mod status;
 #[cfg(feature = "command")]
 pub use command::{
     Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Tail, UploadError, Usage,
+    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
+    Usage,
 };
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
@@ -44,11 +45,16 @@ pub use status::{TaskPage, TaskStatus};
 #[cfg(all(feature = "command", feature = "journal"))]
 pub(crate) use command::SavedOutput;
 #[cfg(all(feature = "command", target_os = "linux"))]
-pub(crate) use command::{CommandRules, Keeper, Kept, ResourceFile, leaves};
-#[cfg(all(feature = "command", any(target_os = "linux", feature = "journal")))]
-pub(crate) use command::{Content, Stdin};
+pub(crate) use command::{CommandRules, Keeper, Kept};
+#[cfg(all(
+    feature = "command",
+    any(target_os = "linux", feature = "data", feature = "journal")
+))]
+pub(crate) use command::{Content, ResourceFile, Stdin, leaves};
 #[cfg(feature = "command")]
 pub(crate) use command::{LiveStream, Workplace};
+#[cfg(feature = "data")]
+pub(crate) use command::{Parameter, Variable};
 pub(crate) use exit::Exit;
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};
 pub(crate) use outcome::TimeLimitOver;

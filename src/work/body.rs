@@ -40,6 +40,13 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
         None
     }
 
+    /// The command that it is, with the parameters that are filled in, if it was given as such.
+    #[cfg(feature = "command")]
+    #[doc(hidden)]
+    fn command(&self) -> Option<Commands<'_>> {
+        None
+    }
+
     /// By what it is known again in another process.
     #[cfg(feature = "journal")]
     #[doc(hidden)]
@@ -54,6 +61,9 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
         None
     }
 }
+
+#[cfg(feature = "command")]
+type Commands<'a> = (&'a crate::model::Command, Option<&'a crate::model::Sweep>);
 
 /// What starting a body gave.
 #[doc(hidden)]

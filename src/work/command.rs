@@ -12,7 +12,7 @@ use super::inputs::Ref;
 use super::travel::Wire;
 #[cfg(feature = "journal")]
 use crate::model::SavedOutput;
-use crate::model::{BoxError, Command, CommandOutput, LiveStream, TaskId};
+use crate::model::{BoxError, Command, CommandOutput, LiveStream, Sweep, TaskId};
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -103,6 +103,10 @@ impl Body<(), AsItStands> for Command {
         call.launch(self).into()
     }
 
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
+        Some((self, None))
+    }
+
     #[cfg(feature = "journal")]
     fn identity(&self) -> Identity {
         Identity::Command(CommandParts::of(self))
@@ -156,6 +160,52 @@ impl Wire<(), CommandOutput> for Command {
 impl Wire<(Ref<Command>,), CommandOutput> for EachItself {
     fn encode_argument(&self, (command,): (&Command,), to: &mut Vec<u8>) -> Result<(), CodecError> {
         encode(&CommandParts::of(command), to)
+    }
+
+    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&SavedOutput::of(output), to)
+    }
+
+    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
+        decode(bytes).map(SavedOutput::into_output)
+    }
+}
+
+/// A command for each combination of parameters, made when it is to run.
+pub(crate) struct Swept {
+    pub(crate) template: Command,
+    pub(crate) sweep: Sweep,
+}
+
+impl Body<(Ref<usize>,), AsItStands> for Swept {
+    type Output = CommandOutput;
+    const COMMAND: bool = true;
+
+    fn start(&self, call: &Call<'_>, (&element,): (&usize,)) -> Flow<CommandOutput> {
+        call.launch(&self.sweep.command(&self.template, element))
+            .into()
+    }
+
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
+        Some((&self.template, Some(&self.sweep)))
+    }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        Identity::Command(CommandParts::of_sweep(&self.template, &self.sweep))
+    }
+
+    #[cfg(feature = "journal")]
+    fn wire(&self) -> Option<&dyn Wire<(Ref<usize>,), CommandOutput>> {
+        Some(self)
+    }
+}
+
+/// An element is known by its index, since all parameters are known with the array.
+#[cfg(feature = "journal")]
+impl Wire<(Ref<usize>,), CommandOutput> for Swept {
+    fn encode_argument(&self, (element,): (&usize,), to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(element, to)
     }
 
     fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {

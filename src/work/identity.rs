@@ -58,7 +58,7 @@ impl Identity {
 #[cfg(feature = "command")]
 mod of_commands {
     use super::CommandParts;
-    use crate::model::{Command, Content, FileSource, Stdin};
+    use crate::model::{Command, Content, FileSource, Parameter, Stdin, Sweep};
     use std::ffi::OsStr;
     use std::io::Read;
     use std::path::Path;
@@ -91,6 +91,28 @@ mod of_commands {
                 hash.text(output.to.as_deref().unwrap_or(Path::new("")).as_os_str());
             }
             parts.outputs = hash.end();
+            parts
+        }
+
+        /// Of a command for each combination of these parameters.
+        pub(crate) fn of_sweep(template: &Command, sweep: &Sweep) -> Self {
+            let mut parts = CommandParts::of(template);
+            let mut hash = Hash::default();
+            hash.bytes(&parts.arguments.to_le_bytes());
+            for parameter in &sweep.parameters {
+                match parameter {
+                    Parameter::Values(values) => {
+                        values.iter().for_each(|value| hash.text(OsStr::new(value)));
+                    }
+                    Parameter::Range { start, end, step } => {
+                        for number in [start, end, step] {
+                            hash.bytes(&number.to_le_bytes());
+                        }
+                    }
+                }
+                hash.bytes(&[]);
+            }
+            parts.arguments = hash.end();
             parts
         }
 

@@ -50,7 +50,7 @@ pub(crate) use call::{Call, Host, Instance, LanePass, Launcher, Storage};
 #[allow(unused_imports, reason = "not every feature that needs one needs both")]
 pub(crate) use codec::{decode, encode, take};
 #[cfg(feature = "command")]
-pub(crate) use command::{EachItself, Launched, Live, LiveStreams};
+pub(crate) use command::{EachItself, Launched, Live, LiveStreams, Swept};
 pub(crate) use context::Locals;
 #[cfg(all(feature = "command", feature = "journal"))]
 pub(crate) use identity::environment;

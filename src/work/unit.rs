@@ -7,6 +7,9 @@ use super::inputs::{Args, Places, Prepend};
 use super::travel::Travels;
 use super::values::{Slot, Values};
 use crate::model::{BoxError, Panic};
+#[cfg(feature = "command")]
+use crate::model::{Command, Sweep};
+use std::any::Any;
 use std::marker::PhantomData;
 
 /// One node's work. The engine calls it for a single task, or for a span of an array's elements.
@@ -30,6 +33,13 @@ pub(crate) trait Unit: Travels + Send + Sync {
 
     /// What kind of body this is.
     fn kind(&self) -> Kind;
+
+    /// The slot of its output: `Slot<T>`.
+    fn output(&self) -> &dyn Any;
+
+    /// See [`Body::command`].
+    #[cfg(feature = "command")]
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)>;
 }
 
 /// How a call went.
@@ -283,6 +293,15 @@ where
     fn kind(&self) -> Kind {
         kind::<P, P::Args, B, M>(&self.body)
     }
+
+    fn output(&self) -> &dyn Any {
+        &self.output.slot
+    }
+
+    #[cfg(feature = "command")]
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
+        self.body.command()
+    }
 }
 
 /// How an array's elements get their arguments: from places alone, or from an item and places.
@@ -474,6 +493,15 @@ where
             ..kind::<P, A, B, M>(&self.body)
         }
     }
+
+    fn output(&self) -> &dyn Any {
+        &self.output.slot
+    }
+
+    #[cfg(feature = "command")]
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
+        self.body.command()
+    }
 }
 
 /// A unit that only the policy starts: a lane that finds it ready hands it over.
@@ -518,6 +546,15 @@ impl Unit for Queued {
             queued: true,
             ..self.0.kind()
         }
+    }
+
+    fn output(&self) -> &dyn Any {
+        self.0.output()
+    }
+
+    #[cfg(feature = "command")]
+    fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
+        self.0.command()
     }
 }
 

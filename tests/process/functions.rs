@@ -98,9 +98,9 @@ fn end(how: &End) -> Result<u32, BoxError> {
     Err("is still there".into())
 }
 
-/// The standard library has no way to send a signal.
+/// The standard library has no way to send a signal. The first of some is taken by its handlers.
 fn signal_self(signal: i32) {
-    let kill = format!("kill -{signal} {}", std::process::id());
+    let kill = format!("kill -{signal} {0}; kill -{signal} {0}", std::process::id());
     std::process::Command::new("sh")
         .args(["-c", &kill])
         .status()
@@ -190,7 +190,7 @@ pub(crate) struct Surroundings {
 fn surroundings(_: &u64) -> Surroundings {
     let fds = std::fs::read_dir("/proc/self/fd").expect("there").flatten();
     let targets = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok());
-    let status = std::fs::read_to_string("/proc/self/status").expect("there");
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("there");
     let line = |name: &str| {
         let mut lines = status.lines();
         lines

@@ -123,7 +123,7 @@ impl Policy {
             .of_task(run.label(task))
             .on_attempt(attempt)
             .caused_by(failure.cause);
-        let ended = run.since_submission(effects.now);
+        let ended = run.since_submission(effects.now());
         let end = AttemptEnd::Failed(error.clone());
         effects.note(run, || attempt_ended(task, attempt, end.clone()));
         run.ledger().record(
@@ -157,7 +157,7 @@ impl Policy {
             .backoff
             .unwrap_or_default()
             .wait(retries, seed(run.seq(), task, attempt));
-        let ready = effects.now + wait;
+        let ready = effects.now() + wait;
         let until = entry.attempts_until.get(&task);
         if until.is_some_and(|until| ready >= *until) {
             return false;
@@ -180,7 +180,7 @@ impl Policy {
         at: Duration,
         effects: &mut Effects,
     ) {
-        if at <= effects.now {
+        if at <= effects.now() {
             return self.enqueue(run, task, effects);
         }
         let key = self.timers.set(at, Alarm::Ready(run.rank(), task));
@@ -250,7 +250,7 @@ impl Policy {
         entry.attempts.insert(task, attempt);
         let most = run.with_settings(task, |settings| settings.max_recoveries);
         let recoveries = self.count_loss(run, task, why);
-        let ended = run.since_submission(effects.now);
+        let ended = run.since_submission(effects.now());
         run.ledger().record(
             task,
             Attempt {
@@ -291,7 +291,7 @@ impl Policy {
 impl Policy {
     /// Does what is due.
     pub(crate) fn tick(&mut self, effects: &mut Effects) {
-        while let Some((_, alarm)) = self.timers.pop_due(effects.now) {
+        while let Some((_, alarm)) = self.timers.pop_due(effects.now()) {
             self.ring(alarm, effects);
         }
     }
@@ -359,7 +359,7 @@ impl Policy {
     }
 
     fn miss_deadline(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now);
+        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now());
         if run.ended_state(task).is_some() || !self.entry(run).is_some_and(due) {
             return;
         }

@@ -46,6 +46,7 @@ pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
 #[cfg(feature = "journal")]
 pub(crate) use restore::{KnownTask, Past, PastEnd, Report};
+#[cfg(all(feature = "process", target_os = "linux"))]
 pub(crate) use settle::Ended;
 pub use settle::Outcome;
 pub(crate) use strays::Due;
@@ -239,7 +240,7 @@ impl Policy {
             self.limits.forget(group);
         }
         entry.run.ledger().last_attempts = entry.attempts;
-        entry.run.mark_ended(effects.now);
+        entry.run.mark_ended(effects.now());
         effects.note(&entry.run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();

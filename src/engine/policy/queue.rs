@@ -146,13 +146,15 @@ impl Policy {
             return;
         };
         let settings = place.segment.job.settings_of(TaskId(tasks.start));
-        let start = run.after(&place.segment, settings.start_after.unwrap_or_default());
+        let start = settings.start_after;
+        let start = start.map(|after| run.after(&place.segment, after));
         if self.waits_from_before(run, tasks.clone()) {
+            let start = start.unwrap_or_default();
             return tasks.for_each(|task| self.queue_late(run, TaskId(task), start, effects));
         }
-        if start <= effects.now {
+        let Some(start) = start.filter(|&start| effects.now() < start) else {
             return self.push(run, tasks, effects);
-        }
+        };
         // What was cancelled before it became ready has nothing to wait for.
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {

@@ -69,7 +69,7 @@ impl Policy {
         run.mark_going_on();
         self.runs.insert(run.rank(), entry);
         self.quiesce(run, effects);
-        let now = effects.now;
+        let now = effects.now();
         self.set_run_timer(run, |limit| now + limit, effects);
         // What was ready when it ended was thrown away, and arrays that wait to be opened with it.
         for segment in run.flow().segments() {
@@ -138,9 +138,9 @@ impl Policy {
         let Some(deadline) = deadline else { return };
         for task in ids.map(TaskId) {
             let alarm = Alarm::Deadline(run.rank(), task);
-            self.set_timer(run, effects.now + deadline, alarm, effects);
+            self.set_timer(run, effects.now() + deadline, alarm, effects);
             if let Some(entry) = self.entry(run) {
-                entry.deadlines_from.insert(task, effects.now);
+                entry.deadlines_from.insert(task, effects.now());
             }
         }
     }

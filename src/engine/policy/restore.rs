@@ -60,7 +60,7 @@ impl Policy {
         effects: &mut Effects,
     ) -> Result<()> {
         self.enter_run(run, offered)?;
-        self.remember(run, &past.tasks, effects.now);
+        self.remember(run, &past.tasks, effects.now());
         self.begin_run(run, effects);
         let unusual = past.tasks.iter().filter(|(_, known)| known.unusual);
         for (task, _) in unusual {

@@ -137,7 +137,7 @@ impl Policy {
         effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Succeeded));
         if lease.attempt > 1 {
             let since = |time: Duration| run.since_submission(time);
-            let (started, ended) = (Some(since(lease.started)), since(effects.now));
+            let (started, ended) = (Some(since(lease.started)), since(effects.now()));
             let end = AttemptEnd::Succeeded;
             run.ledger().record(
                 task,

@@ -221,19 +221,15 @@ impl Policy {
             return None;
         }
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
-        let timer = time_limit.map(|limit| self.timers.set(effects.now + limit, alarm));
+        let timer = time_limit.map(|limit| self.timers.set(effects.now() + limit, alarm));
         effects.retime |= timer.is_some();
         if let Some(limit) = settings.total_time_limit {
-            let until = effects.now + limit;
+            let until = effects.now() + limit;
             entry.attempts_until.entry(task).or_insert(until);
         }
-        let attempt = entry.lease(task, effects.now, timer);
-        let watch = self.watch_progress(run, task, attempt, effects.now, effects);
-        if let Some(lease) = self
-            .entry(run)
-            .and_then(|entry| entry.leased.get_mut(&task))
-        {
-            lease.watch = watch;
+        let attempt = entry.lease(task, effects.now(), timer);
+        if settings.stalled_after.is_some() {
+            self.watch_attempt(run, task, attempt, effects);
         }
         effects.note(run, || Fact::Started {
             task,

@@ -248,7 +248,7 @@ impl Job {
 
     /// The number that a node has in handles.
     #[inline]
-    fn number(&self, node: u32) -> u32 {
+    pub(in crate::job) fn number(&self, node: u32) -> u32 {
         self.numbers.nodes.start + node
     }
 

@@ -1,5 +1,6 @@
 //! Files that go into a command's working directory, and files that come out of it.
 
+use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -92,7 +93,9 @@ pub struct OutputFiles {
 }
 
 /// When output files are picked up. (Azure Batch: `uploadCondition`.)
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum PickUp {
     /// When the program exited with 0. The default.
     #[default]

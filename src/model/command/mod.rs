@@ -5,18 +5,18 @@ mod files;
 mod live;
 mod output;
 mod settings;
+mod sweep;
 
 pub use failure::{CommandFailure, Ending, LaunchError, UploadError};
 pub use files::{FileSource, OutputFiles, PickUp};
 pub use live::Tail;
 pub use output::{Captured, CommandOutput, Straggler, Usage};
 pub use settings::{CommandSettings, Retention, Stragglers};
+pub use sweep::Sweep;
 
-#[cfg(any(target_os = "linux", feature = "journal"))]
-pub(crate) use files::Content;
-pub(crate) use files::ResourceFile;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", feature = "data"))]
 pub(crate) use files::leaves;
+pub(crate) use files::{Content, ResourceFile};
 pub(crate) use live::LiveStream;
 #[cfg(feature = "journal")]
 pub(crate) use output::SavedOutput;
@@ -25,6 +25,8 @@ pub(crate) use output::{Keeper, Kept};
 #[cfg(target_os = "linux")]
 pub(crate) use settings::CommandRules;
 pub(crate) use settings::Workplace;
+#[cfg(feature = "data")]
+pub(crate) use {settings::Variable, sweep::Parameter};
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -1,5 +1,6 @@
 //! How commands run: their environment, limits, and what is kept of them.
 
+use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
@@ -15,24 +16,24 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct CommandSettings {
-    env: Vec<Variable>,
-    inherit_env: Option<bool>,
-    retention: Option<Retention>,
-    output_limit: Option<u64>,
-    kill_grace: Option<Duration>,
-    stragglers: Option<Stragglers>,
-    memory_limit: Option<u64>,
-    cpu_time_limit: Option<Duration>,
-    open_files_limit: Option<u64>,
-    niceness: Option<i32>,
+    pub(crate) env: Vec<Variable>,
+    pub(crate) inherit_env: Option<bool>,
+    pub(crate) retention: Option<Retention>,
+    pub(crate) output_limit: Option<u64>,
+    pub(crate) kill_grace: Option<Duration>,
+    pub(crate) stragglers: Option<Stragglers>,
+    pub(crate) memory_limit: Option<u64>,
+    pub(crate) cpu_time_limit: Option<Duration>,
+    pub(crate) open_files_limit: Option<u64>,
+    pub(crate) niceness: Option<i32>,
 }
 
 /// An environment variable.
 #[derive(Clone, PartialEq)]
-struct Variable {
-    name: OsString,
-    value: OsString,
-    secret: bool,
+pub(crate) struct Variable {
+    pub(crate) name: OsString,
+    pub(crate) value: OsString,
+    pub(crate) secret: bool,
 }
 
 /// Where the directories of pools are made, and for how long those that are left may stay.
@@ -43,7 +44,9 @@ pub(crate) struct Workplace {
 }
 
 /// When the working directory of an attempt is removed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Retention {
     /// As soon as the attempt has succeeded; kept when it fails, and the error says where. The default.
@@ -204,6 +207,12 @@ impl CommandRules {
 }
 
 impl CommandSettings {
+    /// Changes the values of variables.
+    pub(super) fn map_values(&mut self, change: &dyn Fn(&OsStr) -> OsString) {
+        let variables = self.env.iter_mut();
+        variables.for_each(|variable| variable.value = change(&variable.value));
+    }
+
     /// The variables that are set, in the order in which they were.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         let variables = self.env.iter();

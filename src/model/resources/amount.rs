@@ -151,6 +151,18 @@ impl<'de> Deserialize<'de> for Amount {
     }
 }
 
+/// The form for people.
+#[cfg(feature = "data")]
+impl schemars::JsonSchema for Amount {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "minimum": 0 })
+    }
+}
+
 struct Number;
 
 impl Visitor<'_> for Number {

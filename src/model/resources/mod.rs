@@ -25,9 +25,11 @@ use std::fmt;
 /// assert_eq!(training.to_string(), "2 slots, 1.5 cpus, 4294967296 bytes of memory, 1 gpus, 1 licence");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Resources {
     #[serde(deserialize_with = "at_least_one")]
+    #[cfg_attr(feature = "data", schemars(range(min = 1)))]
     slots: u32,
     cpus: Amount,
     memory: u64,
@@ -35,6 +37,7 @@ pub struct Resources {
     gpus: Amount,
     custom: BTreeMap<String, Amount>,
     #[serde(deserialize_with = "at_least_one")]
+    #[cfg_attr(feature = "data", schemars(range(min = 1)))]
     instances: u32,
     packed: bool,
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// [exit conditions](crate::ExitConditions) satisfy them or they wait for
 /// [any outcome](crate::Task::after_any_outcome).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FailurePolicy {
@@ -30,6 +31,7 @@ pub enum FailurePolicy {
 /// Which of a job's ready tasks go first, among those of equal priority. Jobs of equal priority go first job first,
 /// whatever the order inside them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "data", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TaskOrder {

@@ -46,10 +46,10 @@ impl From<u32> for MaxRetries {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Backoff {
-    initial: Duration,
-    factor: f64,
-    max: Duration,
-    jitter: f64,
+    pub(crate) initial: Duration,
+    pub(crate) factor: f64,
+    pub(crate) max: Duration,
+    pub(crate) jitter: f64,
 }
 
 impl Default for Backoff {
