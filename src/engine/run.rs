@@ -253,6 +253,11 @@ impl Run {
         self.observe(false);
         *lock(&self.ended_at) = None;
         self.ended.store(false, Ordering::Release);
+        #[cfg(feature = "journal")]
+        self.durable.iter().for_each(|durable| {
+            durable.set_end(false);
+            durable.call();
+        });
     }
 
     /// How long it has been under way, or was.
