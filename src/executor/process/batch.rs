@@ -196,7 +196,8 @@ impl Batch {
         self.left -= leases.len();
         let (is_last, next) = (self.left == 0, &mut self.next);
         let mut then = |policy: &mut Policy, effects: &mut Effects| {
-            if is_last {
+            // One that is there already must not be dropped under the lock.
+            if is_last && next.is_none() {
                 *next = take_next(policy, effects);
             }
         };
@@ -261,9 +262,9 @@ impl Batch {
         if let Some(lease) = item.and_then(|item| item.lease.take()) {
             self.left -= 1;
             let outcome = outcome(&lease);
-            match self.left {
-                0 => self.next = lease.complete_and(outcome, take_next).flatten(),
-                _ => lease.complete(outcome),
+            match self.left == 0 && self.next.is_none() {
+                true => self.next = lease.complete_and(outcome, take_next).flatten(),
+                false => lease.complete(outcome),
             }
         }
     }
