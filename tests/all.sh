@@ -95,6 +95,8 @@ section_benches() {
     local name names
     names="$(metadata '[t["name"] for p in metadata["packages"] if p["name"] == "batchyard-benches" for t in p["targets"] if "bench" in t["kind"]]')"
     [ -n "$names" ] || { echo "no benchmarks" >&2; return 1; }
+    # Nobody reads these figures, and optimising across crates takes longer than all the rest of the section.
+    export CARGO_PROFILE_BENCH_LTO=false
     cargo bench -p batchyard-benches --no-run
     for name in $names; do
         printf '\n-- bench %s\n' "$name"

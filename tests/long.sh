@@ -4,8 +4,8 @@
 #   bash tests/long.sh                all of it
 #   bash tests/long.sh models         only this section
 #
-# PROPTEST_CASES, BATCHYARD_SEEDS, BATCHYARD_CHAOS (in seconds) and LOOM_MAX_PREEMPTIONS choose how long. A failing case is printed, and kept by proptest
-# for the next run; of a failing seed the command that shows it again.
+# PROPTEST_CASES, BATCHYARD_SEEDS, BATCHYARD_CHAOS (in seconds) and LOOM_MAX_PREEMPTIONS choose how long. A failing case
+# is printed, and kept by proptest for the next run; of a failing seed the command that shows it again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tests/lib.sh
