@@ -1,10 +1,11 @@
 //! A thread that minds one child: takes grants, has the child run them, and replaces it when it is dead or worn.
 
-use super::batch::{Batch, not_begun};
+use super::batch::{Batch, not_begun, nothing};
 use super::child::{Child, Heard, StartError};
 use super::pace::{Kind, Pace};
 use super::protocol::Said;
 use super::staff::{Mailbox, Staff};
+use crate::engine::{Effects, Policy};
 use crate::executor::grant::{Grant, Started};
 use crate::executor::{Lease, LeaseId, Outcome};
 use crate::model::Returned;
@@ -60,6 +61,9 @@ impl Minder {
     pub(super) fn work(mut self) {
         while let Next::Work(grant) = self.staff.idly(|bell| bell.wait(|| self.next())) {
             self.serve(grant);
+            while let Some(grant) = self.batch.take_next() {
+                self.serve(grant);
+            }
         }
         self.child.into_iter().for_each(Child::retire);
     }
@@ -68,8 +72,7 @@ impl Minder {
         if self.staff.may_leave() {
             return Some(Next::Leave);
         }
-        let room = u32::try_from(self.pace.guess()).unwrap_or(u32::MAX);
-        let work = self.staff.node.try_take(room).map(Next::Work);
+        let work = self.staff.node.try_take(self.pace.guess()).map(Next::Work);
         work.or_else(|| self.staff.node.is_over().then_some(Next::Leave))
     }
 
@@ -111,6 +114,10 @@ impl Minder {
         function: &'static dyn AnyFunction,
         others: &mut VecDeque<Lease>,
     ) {
+        if self.stillborn >= STILLBORN {
+            self.stillborn = 0;
+            return first.complete(not_begun(Stillborn));
+        }
         let child = match self
             .child
             .take()
@@ -170,6 +177,11 @@ impl Minder {
 
     /// Sends the batch, and listens until it is through.
     fn converse(&mut self, child: &mut Child, frame: &[u8]) -> Result<(), Lost> {
+        let (staff, room) = (self.staff.clone(), self.pace.guess());
+        let take_next = |policy: &mut Policy, effects: &mut Effects| {
+            let wanted = !staff.has_too_many();
+            wanted.then(|| staff.node.take_in(room, policy, effects))?
+        };
         let mut sending = frame;
         let mut watch = Watch::default();
         child.served += self.batch.len() as u64;
@@ -177,16 +189,16 @@ impl Minder {
             let stop = Some(&self.mailbox.stop);
             match child.talk(&mut sending, stop, self.wait()) {
                 Heard::Said(Said::Done { resident, written }, _) => {
-                    self.batch.harvest(&child.board, &child.streams);
+                    self.batch.harvest(&child.board, &child.streams, &take_next);
                     child.streams.set_seen(written);
                     child.resident = resident;
                     // Of a sound child, nothing is left.
                     return (self.batch.left() == 0).then_some(()).ok_or(Lost);
                 }
                 Heard::Said(Said::Output { item }, record) => {
-                    self.batch.harvest(&child.board, &child.streams);
-                    self.batch
-                        .take_record(item as usize, &record, &child.streams);
+                    let (item, streams) = (item as usize, &child.streams);
+                    self.batch.harvest(&child.board, streams, &nothing);
+                    self.batch.take_record(item, &record, streams, &nothing);
                 }
                 Heard::Said(said, _) => self.batch.tell(said),
                 Heard::Stop => {
@@ -215,7 +227,7 @@ impl Minder {
             return Err(Lost);
         }
         if self.batch.left() > 1 && since >= LONG && self.staff.has_idle() {
-            self.batch.harvest(&child.board, &child.streams);
+            self.batch.harvest(&child.board, &child.streams, &nothing);
             self.batch.take_back(&child.board);
         }
         Ok(())
@@ -223,7 +235,7 @@ impl Minder {
 
     /// The child is dead: the attempt that it was in is charged, and nobody else.
     fn bury(&mut self, child: Child) {
-        self.batch.harvest(&child.board, &child.streams);
+        self.batch.harvest(&child.board, &child.streams, &nothing);
         let running = child.board.running();
         if let Some(running) = running {
             self.batch

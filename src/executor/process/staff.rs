@@ -86,6 +86,11 @@ impl Staff {
         left.is_ok()
     }
 
+    /// Whether a minder is to leave.
+    pub(super) fn has_too_many(&self) -> bool {
+        self.present.load(Ordering::Relaxed) > self.target.load(Ordering::Relaxed)
+    }
+
     /// The attempt no longer counts: whoever has it stops it.
     pub(super) fn stop(&self, lease: LeaseId) {
         self.commands.stop(lease);
