@@ -77,7 +77,7 @@ impl Run {
 
     /// Whether the end of the run may be told: the program's end is no end of the run, and isn't written down.
     pub(crate) fn may_tell_end(&self) -> bool {
-        let written = |durable: &Arc<Durable>| durable.has_end() || durable.is_closed();
+        let written = |durable: &Arc<Durable>| durable.has_end();
         let is_programs = || {
             let kind = self.ledger().ended_by.as_ref().map(Error::kind);
             kind.is_some_and(ErrorKind::ends_no_durable_run)

@@ -42,8 +42,12 @@ pub use settings::{
 };
 pub use status::{TaskPage, TaskStatus};
 
+#[cfg(all(feature = "command", any(feature = "data", feature = "journal")))]
+pub(crate) use command::Parameter;
 #[cfg(all(feature = "command", feature = "journal"))]
 pub(crate) use command::SavedOutput;
+#[cfg(feature = "data")]
+pub(crate) use command::Variable;
 #[cfg(all(feature = "command", target_os = "linux"))]
 pub(crate) use command::{CommandRules, Keeper, Kept};
 #[cfg(all(
@@ -53,8 +57,6 @@ pub(crate) use command::{CommandRules, Keeper, Kept};
 pub(crate) use command::{Content, ResourceFile, Stdin, leaves};
 #[cfg(feature = "command")]
 pub(crate) use command::{LiveStream, Workplace};
-#[cfg(feature = "data")]
-pub(crate) use command::{Parameter, Variable};
 pub(crate) use exit::Exit;
 pub(crate) use ids::{ELEMENT, JobTag, MAX_INDEX};
 pub(crate) use outcome::TimeLimitOver;

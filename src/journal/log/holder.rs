@@ -7,8 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Holds a journal until it is dropped, or its process ends however it does.
-pub(crate) struct Hold {
-    _file: File,
+pub(crate) struct Hold(File);
+
+/// A child that is being started shares the lock until it is: it would hold it for a moment longer.
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // If it can't be given up, it is with the file.
+        let _ = self.0.unlock();
+    }
 }
 
 impl Hold {
@@ -27,7 +33,7 @@ impl Hold {
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(note().as_bytes())?;
-        Ok(Hold { _file: file })
+        Ok(Hold(file))
     }
 }
 

@@ -24,9 +24,11 @@ pub(crate) use output::SavedOutput;
 pub(crate) use output::{Keeper, Kept};
 #[cfg(target_os = "linux")]
 pub(crate) use settings::CommandRules;
-pub(crate) use settings::Workplace;
 #[cfg(feature = "data")]
-pub(crate) use {settings::Variable, sweep::Parameter};
+pub(crate) use settings::Variable;
+pub(crate) use settings::Workplace;
+#[cfg(any(feature = "data", feature = "journal"))]
+pub(crate) use sweep::Parameter;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
