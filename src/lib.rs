@@ -17,6 +17,8 @@ mod engine;
 pub mod executor;
 mod graph;
 mod job;
+#[cfg(feature = "journal")]
+pub mod journal;
 mod model;
 mod observe;
 mod open;
@@ -73,6 +75,8 @@ pub use work::{
 pub use work::CodecError;
 #[cfg(feature = "command")]
 pub use work::{Commanded, command};
+#[cfg(feature = "journal")]
+pub use work::{Durable, durable};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

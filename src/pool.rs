@@ -40,6 +40,9 @@ pub struct Pool {
     engine: Arc<Engine>,
     executor: Arc<dyn Executor>,
     server: Server,
+    /// What is written of its runs.
+    #[cfg(feature = "journal")]
+    journals: Mutex<Vec<Arc<crate::engine::Durable>>>,
 }
 
 /// How a pool is closed.
@@ -64,6 +67,8 @@ impl Pool {
             engine,
             executor,
             server,
+            #[cfg(feature = "journal")]
+            journals: Mutex::default(),
         }
     }
 
@@ -75,6 +80,8 @@ impl Pool {
             engine,
             executor: Arc::new(executor),
             server: Server::nobody(),
+            #[cfg(feature = "journal")]
+            journals: Mutex::default(),
         }
     }
 
@@ -85,9 +92,28 @@ impl Pool {
     /// if this executor can't run it, [`PoolClosed`](ErrorKind::PoolClosed). Then nothing was started.
     pub fn submit(&self, job: impl IntoFrozen) -> Result<Run> {
         let job = job.into_frozen()?;
-        let offer = self.executor.offer();
-        refuse_unsupported(&job, &offer)?;
+        let offer = self.offer_for(&job)?;
         self.engine.submit(&job, &offer).map(Run::new)
+    }
+
+    /// What the executor has, if it can run the job.
+    pub(crate) fn offer_for(&self, job: &FrozenJob) -> Result<Offer> {
+        let offer = self.executor.offer();
+        refuse_unsupported(job, &offer)?;
+        Ok(offer)
+    }
+
+    #[cfg(feature = "journal")]
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The pool waits for the run's journal when it is dropped.
+    #[cfg(feature = "journal")]
+    pub(crate) fn note_journal(&self, run: &crate::engine::Run) {
+        let mut journals = lock(&self.journals);
+        journals.retain(|journal| !journal.is_closed());
+        journals.extend(run.durable().cloned());
     }
 
     /// How many tasks its nodes run at once, if the executor can say.
@@ -212,8 +238,20 @@ fn refuse_unsupported(job: &FrozenJob, offer: &Offer) -> Result<()> {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.close(Close::Cancel, DROP_PATIENCE);
+        #[cfg(feature = "journal")]
+        self.wait_for_journals();
         self.server.join();
         self.engine.end_events();
+    }
+}
+
+#[cfg(feature = "journal")]
+impl Pool {
+    /// What is written of runs that nobody has any more is written when the pool is gone, and can be opened.
+    fn wait_for_journals(&self) {
+        for journal in std::mem::take(&mut *lock(&self.journals)) {
+            journal.wait_if_left(DROP_PATIENCE);
+        }
     }
 }
 

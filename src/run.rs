@@ -27,6 +27,9 @@ const TAIL: u64 = 64 << 10;
 pub struct Run {
     pub(crate) run: Arc<engine::Run>,
     cancel_on_drop: bool,
+    /// What its journal had.
+    #[cfg(feature = "journal")]
+    pub(crate) reused: Option<crate::journal::Reuse>,
 }
 
 impl Run {
@@ -34,6 +37,8 @@ impl Run {
         Run {
             run,
             cancel_on_drop: false,
+            #[cfg(feature = "journal")]
+            reused: None,
         }
     }
 
@@ -79,6 +84,7 @@ impl Run {
         self.run
             .engine()
             .with(|policy, effects| policy.cancel_run(&self.run, cause, effects));
+        self.settle_in_journal();
     }
 
     /// Cancels one task, or all of an array, by [id](crate::Handle::id); its dependents are skipped. Returns how many
@@ -89,10 +95,12 @@ impl Run {
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
     pub fn cancel_task(&self, task: impl Into<Selector>) -> Result<u64> {
         let task = self.known(task)?;
-        Ok(self
+        let cancelled = self
             .run
             .engine()
-            .with(|policy, effects| policy.cancel_tasks(&self.run, &[task], effects)))
+            .with(|policy, effects| policy.cancel_tasks(&self.run, &[task], effects));
+        self.settle_in_journal();
+        Ok(cancelled)
     }
 
     /// Cancels a task and everything that depends on it, directly or not. Returns how many tasks that cancelled.
@@ -101,10 +109,12 @@ impl Run {
     /// [`UnknownTask`](ErrorKind::UnknownTask) if the job has no such task.
     pub fn cancel_subtree(&self, task: impl Into<Selector>) -> Result<u64> {
         let tasks = engine::Policy::subtree(&self.run, self.known(task)?);
-        Ok(self
+        let cancelled = self
             .run
             .engine()
-            .with(|policy, effects| policy.cancel_tasks(&self.run, &tasks, effects)))
+            .with(|policy, effects| policy.cancel_tasks(&self.run, &tasks, effects));
+        self.settle_in_journal();
+        Ok(cancelled)
     }
 
     /// Ends the run before its time, for a reason that is told by its error, and by those of the tasks that had not ended:
@@ -127,6 +137,7 @@ impl Run {
         self.run
             .engine()
             .with(|policy, effects| policy.terminate(&self.run, &reason, effects));
+        self.settle_in_journal();
     }
 
     /// Starts nothing more of the run until it is [enabled](Run::enable); what becomes of its running tasks says `tasks`.
@@ -321,6 +332,11 @@ impl Run {
         self
     }
 
+    #[cfg(feature = "journal")]
+    pub(crate) fn engine_run(&self) -> &Arc<engine::Run> {
+        &self.run
+    }
+
     #[cfg(any(feature = "progress", feature = "timeline"))]
     pub(crate) fn inner(&self) -> &Arc<engine::Run> {
         &self.run
@@ -342,7 +358,14 @@ impl Drop for Run {
             self.cancel();
         }
         self.leave_to_tasks();
+        self.leave_journal();
     }
+}
+
+#[cfg(not(feature = "journal"))]
+impl Run {
+    fn settle_in_journal(&self) {}
+    fn leave_journal(&self) {}
 }
 
 impl fmt::Debug for Run {

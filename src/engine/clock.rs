@@ -6,6 +6,7 @@
 use super::Engine;
 use super::policy::Time;
 use event_listener::{Event, Listener};
+use std::cell::OnceCell;
 #[cfg(feature = "testing")]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -26,6 +27,15 @@ enum Source {
     /// Whoever drives it, in nanoseconds.
     #[cfg(feature = "testing")]
     Hand(AtomicU64),
+}
+
+/// A time that is read from the clock when it is first asked for: most transitions never do, and reading takes as long as
+/// some of them.
+#[derive(Default)]
+pub(super) struct Moment {
+    /// Since when the system's clock counts, if it is still to be read.
+    start: Option<Instant>,
+    time: OnceCell<Time>,
 }
 
 /// How long the thread keeps the time by itself when there is no timer.
@@ -64,6 +74,20 @@ impl Clock {
         }
     }
 
+    pub(super) fn moment(&self) -> Moment {
+        match &self.source {
+            Source::System(start) => Moment {
+                start: Some(*start),
+                time: OnceCell::new(),
+            },
+            #[cfg(feature = "testing")]
+            Source::Hand(_) => Moment {
+                start: None,
+                time: self.now().into(),
+            },
+        }
+    }
+
     /// Whether somebody moves it.
     #[cfg(feature = "testing")]
     pub(super) fn is_by_hand(&self) -> bool {
@@ -91,6 +115,13 @@ impl Clock {
             thread.spawn(move || tick(&engine, &changed)).is_ok()
         });
         self.changed.notify(1);
+    }
+}
+
+impl Moment {
+    pub(super) fn time(&self) -> Time {
+        let read = || self.start.map_or(Time::ZERO, |start| start.elapsed());
+        *self.time.get_or_init(read)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the policy decided and others must carry out, once its lock is free.
 
 use super::chronicle::{Chronicle, Fact, Record};
+use super::clock::Moment;
 use super::policy::{Charge, ReadyTasks, Time};
 use super::{Engine, Run, trace};
 use crate::model::{Error, Panic, TaskId};
@@ -10,8 +11,7 @@ use std::sync::Arc;
 /// Collected under the engine's lock, applied after it.
 #[derive(Default)]
 pub(crate) struct Effects {
-    /// The time at which it was asked.
-    pub(crate) now: Time,
+    moment: Moment,
     /// A timer was set.
     pub(crate) retime: bool,
     /// There may be work to take.
@@ -47,13 +47,18 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    pub(super) fn at(now: Time, chronicle: &Chronicle) -> Self {
+    pub(super) fn at(moment: Moment, chronicle: &Chronicle) -> Self {
         Effects {
-            now,
+            moment,
             hears_pool: chronicle.hears_pool(),
             has_audience: chronicle.has_audience(),
             ..Effects::default()
         }
+    }
+
+    /// The time at which it was asked, or a moment later: the same throughout a transition.
+    pub(crate) fn now(&self) -> Time {
+        self.moment.time()
     }
 
     /// Notes what happens to a run or its tasks, if somebody listens.

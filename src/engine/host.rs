@@ -33,7 +33,7 @@ impl Host for Run {
     }
 
     fn commit(&self, task: TaskId, attempt: (u32, u32), put: &mut dyn FnMut()) -> bool {
-        self.ask(|policy, _| {
+        self.engine.look(|policy| {
             let stores = policy.may_store(self, task, attempt);
             if stores && attempt.1 == 0 {
                 put();
@@ -47,7 +47,9 @@ impl Host for Run {
             return true;
         }
         match leased {
-            Some(attempt) => !self.ask(|policy, _| policy.is_current(self, task, attempt)),
+            Some(attempt) => !self
+                .engine
+                .look(|policy| policy.is_current(self, task, attempt)),
             None => {
                 !self.flow.is_for_lanes(task)
                     || self.recalled.load(Ordering::Acquire)
@@ -61,6 +63,21 @@ impl Host for Run {
         if self.is_observed() || watched() {
             self.ask(|policy, effects| policy.progress(self, task, attempt, report, effects));
         }
+    }
+
+    #[cfg(feature = "journal")]
+    fn save_checkpoint(
+        &self,
+        task: TaskId,
+        leased: Option<u32>,
+        bytes: Vec<u8>,
+    ) -> crate::model::Result<()> {
+        self.save_checkpoint(task, self.is_cancelled(task, leased), bytes)
+    }
+
+    #[cfg(feature = "journal")]
+    fn last_checkpoint(&self, task: TaskId) -> Option<Vec<u8>> {
+        self.checkpoints().last.get(&task).cloned()
     }
 
     fn job_name(&self) -> &str {

@@ -7,10 +7,14 @@
 
 mod blame;
 mod census;
+#[cfg(feature = "journal")]
+mod checkpoints;
 mod chronicle;
 mod clock;
 mod current;
 mod draft;
+#[cfg(feature = "journal")]
+mod durable;
 mod effects;
 mod flow;
 #[cfg(feature = "testing")]
@@ -24,12 +28,17 @@ mod policy;
 mod reasons;
 mod run;
 mod standing;
+#[cfg(feature = "journal")]
+mod survey;
+mod telling;
 mod trace;
 mod upstream;
 
 pub(crate) use chronicle::{Delivery, Entry, Fact, Log, NodeSeen, RunStanding, Standing};
 pub(crate) use current::{Current, enter, forbids_waiting, in_a_body, waiting};
 pub(crate) use draft::{Adder, add};
+#[cfg(feature = "journal")]
+pub(crate) use durable::Durable;
 pub(crate) use effects::Effects;
 pub(crate) use flow::{Item, Lane};
 #[cfg(feature = "testing")]
@@ -37,11 +46,17 @@ pub(crate) use hand::Hand;
 pub(crate) use list::Sought;
 pub(crate) use open::Admits;
 pub(crate) use policy::Again;
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub(crate) use policy::Ended;
 pub use policy::Outcome;
 pub(crate) use policy::{
-    Begun, Charge, Ended, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
+    Begun, Charge, LeaseKey, NodeKey, Order, Part, Place, Policy, Taken, TakenWork,
 };
+#[cfg(feature = "journal")]
+pub(crate) use policy::{KnownTask, Past, PastEnd, Report};
 pub(crate) use run::Run;
+#[cfg(feature = "journal")]
+pub(crate) use survey::{Found, Survey, Written};
 
 use crate::job::FrozenJob;
 use crate::model::{Error, ErrorKind, Offer, Result};
@@ -94,7 +109,7 @@ impl Engine {
 
     /// Asks the policy, then does what it decided, outside the lock.
     pub(crate) fn with<R>(&self, ask: impl FnOnce(&mut Policy, &mut Effects) -> R) -> R {
-        let mut effects = Effects::at(self.now(), &self.chronicle);
+        let mut effects = Effects::at(self.clock.moment(), &self.chronicle);
         let answer = {
             let mut policy = lock(&self.policy);
             let answer = ask(&mut policy, &mut effects);
@@ -109,6 +124,11 @@ impl Engine {
         answer
     }
 
+    /// Asks the policy for what has no effects.
+    pub(crate) fn look<R>(&self, ask: impl FnOnce(&mut Policy) -> R) -> R {
+        ask(&mut lock(&self.policy))
+    }
+
     /// Begins a run, on an executor that can run this.
     pub(crate) fn submit(self: &Arc<Self>, job: &FrozenJob, offer: &Offer) -> Result<Arc<Run>> {
         let (job, seq) = (job.inner().clone(), self.next_seq());
@@ -118,6 +138,25 @@ impl Engine {
         #[cfg(feature = "testing")]
         self.show(&run);
         Ok(run)
+    }
+
+    /// Makes a run that is written down, and does not begin it.
+    #[cfg(feature = "journal")]
+    pub(crate) fn prepare(
+        self: &Arc<Self>,
+        (job, offer): (&FrozenJob, &Offer),
+        durable: Arc<Durable>,
+        carried: Time,
+    ) -> Arc<Run> {
+        let run = Run::new(job.inner().clone(), offer, self.clone(), self.next_seq());
+        Arc::new(run.written_down(durable, carried))
+    }
+
+    /// Begins a run that was [prepared](Self::prepare), where an earlier life of it left off.
+    #[cfg(feature = "journal")]
+    pub(crate) fn go_on(&self, run: &Arc<Run>, offer: &Offer, past: Past) -> Result<()> {
+        let offered = offer.nodes.as_deref().unwrap_or_default();
+        self.with(|policy, effects| policy.go_on(run, offered, past, effects))
     }
 
     fn next_seq(&self) -> u64 {

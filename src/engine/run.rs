@@ -3,7 +3,7 @@
 use super::Engine;
 use super::chronicle::{Log, Scribe};
 use super::effects::Effects;
-use super::flow::{Flow, Place};
+use super::flow::{Flow, Place, Segment};
 use super::open::Open;
 use super::policy::{Charge, Due, Ledger, RunRank, Time};
 use super::trace::{AttemptSpan, RunSpan};
@@ -23,6 +23,8 @@ pub(crate) struct Run {
     pub(super) engine: Arc<Engine>,
     rank: RunRank,
     submitted: Time,
+    /// How long before that it was submitted at first, if it goes on with a journal.
+    carried: Time,
     ledger: Mutex<Ledger>,
     pub(super) locals: Locals,
     #[cfg(feature = "command")]
@@ -38,6 +40,10 @@ pub(crate) struct Run {
     observed: AtomicBool,
     ended_at: Mutex<Option<Time>>,
     span: RunSpan,
+    #[cfg(feature = "journal")]
+    pub(super) checkpoints: Mutex<super::checkpoints::Checkpoints>,
+    #[cfg(feature = "journal")]
+    pub(super) durable: Option<Arc<super::Durable>>,
 }
 
 impl Run {
@@ -48,6 +54,7 @@ impl Run {
         Run {
             rank: RunRank::new(job.priority, seq),
             submitted: now,
+            carried: Time::ZERO,
             flow: Flow::new(job, now),
             open,
             engine,
@@ -63,7 +70,27 @@ impl Run {
             observed: AtomicBool::new(false),
             ended_at: Mutex::default(),
             span,
+            #[cfg(feature = "journal")]
+            checkpoints: Mutex::default(),
+            #[cfg(feature = "journal")]
+            durable: None,
         }
+    }
+
+    /// A run whose ends are written down, and that began so long ago.
+    #[cfg(feature = "journal")]
+    pub(super) fn written_down(mut self, durable: Arc<super::Durable>, carried: Time) -> Self {
+        self.durable = Some(durable);
+        self.carried = carried;
+        self.flow.first.values.hold();
+        self.ledger().keep_changes();
+        self
+    }
+
+    /// What of it has been written down, if it has a journal.
+    #[cfg(feature = "journal")]
+    pub(crate) fn durable(&self) -> Option<&Arc<super::Durable>> {
+        self.durable.as_ref()
     }
 
     /// Whether somebody listens. Changes under the engine's lock alone, with no lane at work in the gate.
@@ -158,9 +185,14 @@ impl Run {
         self.rank.seq()
     }
 
-    /// When it was submitted.
-    pub(super) fn submitted(&self) -> Time {
-        self.submitted
+    /// How long before a time it was submitted, or was at first.
+    pub(super) fn since_submission(&self, time: Time) -> Time {
+        time.saturating_sub(self.submitted) + self.carried
+    }
+
+    /// So long after a segment came to the pool, or came at first.
+    pub(super) fn after(&self, segment: &Segment, time: Time) -> Time {
+        segment.since + time.saturating_sub(self.carried)
     }
 
     /// The task or array of a name.
@@ -221,6 +253,11 @@ impl Run {
         self.observe(false);
         *lock(&self.ended_at) = None;
         self.ended.store(false, Ordering::Release);
+        #[cfg(feature = "journal")]
+        self.durable.iter().for_each(|durable| {
+            durable.set_end(false);
+            durable.call();
+        });
     }
 
     /// How long it has been under way, or was.
@@ -270,6 +307,8 @@ impl Run {
         self.locals.clear();
         self.span.end();
         self.end.notify(usize::MAX);
+        #[cfg(feature = "journal")]
+        self.durable.iter().for_each(|durable| durable.call());
     }
 
     /// Notified when the run ends, or nothing of it runs since it is disabled.
@@ -345,6 +384,8 @@ impl Run {
 impl Drop for Run {
     /// Drops the outputs that are left, and the errors. It may be a worker that does it.
     fn drop(&mut self) {
+        #[cfg(feature = "journal")]
+        self.durable.iter().for_each(|durable| durable.call());
         let mut ledger = std::mem::take(&mut *self.ledger());
         let (failures, attempts) = ledger.take_all();
         Panic::ignore_dropping(attempts);

@@ -77,7 +77,7 @@ impl Feed {
     pub(crate) async fn over(&self) {
         loop {
             let changed = self.engine.listen();
-            if self.engine.with(|policy, _| policy.is_over()) {
+            if self.engine.look(|policy| policy.is_over()) {
                 return;
             }
             changed.await;
@@ -145,7 +145,7 @@ impl Node {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.engine.with(|policy, _| policy.is_over())
+        self.engine.look(|policy| policy.is_over())
     }
 
     /// A worker more, or less, while a body waits for others.

@@ -169,7 +169,7 @@ impl Grant {
         if signal == self.seen {
             return false;
         }
-        let recalled = run.engine().with(|policy, _| policy.wants_back(run));
+        let recalled = run.engine().look(|policy| policy.wants_back(run));
         if !recalled {
             self.seen = signal;
         }
@@ -300,7 +300,7 @@ impl Lease {
     pub fn is_cancelled(&self) -> bool {
         let run = self.charge.run();
         !run.engine()
-            .with(|policy, _| policy.is_current(run, self.task, self.attempt))
+            .look(|policy| policy.is_current(run, self.task, self.attempt))
     }
 
     /// Runs the body on this thread to its end, and says how it ended. A body that waits blocks the thread; it runs in no

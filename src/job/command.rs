@@ -5,7 +5,7 @@ use super::{Job, Task};
 use crate::model::{
     Command, CommandOutput, CommandSettings, DefectKind, FileSource, Name, OutputFiles, Sweep,
 };
-use crate::work::{Array, Slot, Swept, Unit, command, task_unit};
+use crate::work::{Array, EachItself, Slot, Swept, Unit, task_unit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ impl Job {
         name: impl Into<Name>,
         commands: impl IntoIterator<Item = Command>,
     ) -> Array<CommandOutput> {
-        self.map(name, commands, command(Command::clone))
+        self.map(name, commands, EachItself)
     }
 
     /// Adds a task array that runs a command for each combination of parameters, which are put in for the placeholders of

@@ -84,6 +84,8 @@ impl Job {
             tasks,
             layout: self.layout,
             owners: self.owners,
+            #[cfg(feature = "journal")]
+            inputs: self.inputs.into_pairs(),
             labels: self.labels,
             names: self.names,
             priority: self.whole.priority,

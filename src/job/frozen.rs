@@ -60,6 +60,9 @@ pub(crate) struct Frozen {
     pub(crate) layout: Layout,
     /// Nodes whose outputs must be dropped.
     pub(crate) owners: Vec<u32>,
+    /// Nodes that read more than one input, and these: in the order in which they were named.
+    #[cfg(feature = "journal")]
+    pub(crate) inputs: Box<[(u32, u32)]>,
     pub(crate) labels: HashMap<u32, Arc<str>>,
     pub(crate) names: HashMap<Arc<str>, u32>,
     pub(crate) priority: i32,

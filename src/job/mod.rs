@@ -10,6 +10,8 @@ mod distinct;
 mod find;
 mod freeze;
 mod frozen;
+#[cfg(feature = "journal")]
+mod inputs;
 mod loose;
 mod refusal;
 mod rules;
@@ -24,6 +26,8 @@ pub(crate) use addition::{Late, Needs, Numbers, Ties};
 #[cfg(feature = "data")]
 pub(crate) use described::{Described, DescribedNode};
 pub(crate) use frozen::{ArrayPart, Frozen};
+#[cfg(feature = "journal")]
+use inputs::InputOrder;
 pub(crate) use loose::LooseEdge;
 pub(crate) use rules::Rules;
 pub(crate) use settings::QueuedNodes;

@@ -82,6 +82,20 @@ pub enum ErrorKind {
     DuplicateFunction,
     /// The executor itself failed.
     Executor,
+    /// A run's journal can't be opened, read or written, or doesn't fit the job.
+    Journal,
+}
+
+#[cfg(feature = "journal")]
+impl ErrorKind {
+    /// Whether a run that was ended for this goes on when its journal is opened: it was the program that ended, not the
+    /// run.
+    pub(crate) fn ends_no_durable_run(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::PoolClosed | ErrorKind::Executor | ErrorKind::Journal
+        )
+    }
 }
 
 impl Error {
@@ -117,6 +131,12 @@ impl Error {
     /// Everything that is wrong with the job, for [`ErrorKind::InvalidJob`].
     pub fn defects(&self) -> &[Defect] {
         &self.0.defects
+    }
+
+    /// What happened, and nothing else.
+    #[cfg(feature = "journal")]
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
     }
 
     /// What happened, without job and task: what is told of an attempt whose task is known.

@@ -42,9 +42,14 @@ pub use settings::{
 };
 pub use status::{TaskPage, TaskStatus};
 
+#[cfg(all(feature = "command", feature = "journal"))]
+pub(crate) use command::SavedOutput;
 #[cfg(all(feature = "command", target_os = "linux"))]
 pub(crate) use command::{CommandRules, Keeper, Kept};
-#[cfg(all(feature = "command", any(target_os = "linux", feature = "data")))]
+#[cfg(all(
+    feature = "command",
+    any(target_os = "linux", feature = "data", feature = "journal")
+))]
 pub(crate) use command::{Content, ResourceFile, Stdin, leaves};
 #[cfg(feature = "command")]
 pub(crate) use command::{LiveStream, Workplace};

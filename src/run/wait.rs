@@ -41,6 +41,7 @@ impl Ended {
     fn result(&self) -> Option<Result<Counts>> {
         let run = &self.run;
         match run.has_ended() {
+            true if !run.may_tell_end() => untold(run, run.error()),
             true => Some(run.error().map_or_else(|| Ok(run.counts()), Err)),
             false => run.is_at_rest().then(|| Err(run.disabled_error())),
         }
@@ -105,6 +106,7 @@ impl<T: ?Sized + Stored> Waiting<T> {
 
     fn result(&self, task: TaskId) -> Option<Result<Output<T>>> {
         match self.run.ended_state(task) {
+            Some(_) if !self.run.may_tell(task) => untold(&self.run, None),
             Some(_) => Some(self.output(task)),
             None => self
                 .run
@@ -155,13 +157,43 @@ impl<T: ?Sized + Stored> Future for Waiting<T> {
 /// Listens for the end of a run, unless it has ended or is at rest.
 fn listen_for_end(run: &engine::Run) -> Option<EventListener> {
     let listener = run.end_event().listen();
-    (!run.has_ended() && !run.is_at_rest()).then_some(listener)
+    match run.has_ended() {
+        true => listen_for_telling(run, |run| run.may_tell_end()),
+        false => (!run.is_at_rest()).then_some(listener),
+    }
+}
+
+/// What has ended, and is not written down, is told to nobody: it will be, or it never is.
+fn untold<T>(run: &engine::Run, error: Option<Error>) -> Option<Result<T>> {
+    run.unwritten_for_good()
+        .map(|why| Err(error.unwrap_or(why)))
+}
+
+/// Listens for something to be written down, unless it is, or never will be.
+#[cfg(feature = "journal")]
+fn listen_for_telling(
+    run: &engine::Run,
+    may_tell: impl Fn(&engine::Run) -> bool,
+) -> Option<EventListener> {
+    let durable = run.durable()?;
+    let listener = durable.listen();
+    (!may_tell(run) && run.unwritten_for_good().is_none()).then_some(listener)
+}
+
+#[cfg(not(feature = "journal"))]
+fn listen_for_telling(_: &engine::Run, _: impl Fn(&engine::Run) -> bool) -> Option<EventListener> {
+    None
 }
 
 /// Listens for the end of a task, unless it has ended or its run is at rest.
 fn listen(run: &Arc<engine::Run>, task: TaskId) -> Option<EventListener> {
-    run.engine()
-        .with(|policy, effects| policy.watch(run, task, effects))
+    let ends = run
+        .engine()
+        .with(|policy, effects| policy.watch(run, task, effects));
+    ends.or_else(|| {
+        run.ended_state(task)?;
+        listen_for_telling(run, |run| run.may_tell(task))
+    })
 }
 
 /// How often a waiter looks before it sleeps: a short run is over sooner than a thread wakes.

@@ -47,6 +47,13 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
         None
     }
 
+    /// By what it is known again in another process.
+    #[cfg(feature = "journal")]
+    #[doc(hidden)]
+    fn identity(&self) -> super::identity::Identity {
+        super::identity::Identity::of_function(self.function())
+    }
+
     /// How what it reads and returns travels, if it can.
     #[cfg(feature = "codec")]
     #[doc(hidden)]

@@ -96,6 +96,22 @@ pub(crate) trait Host: Send + Sync {
     /// A body says how far it is.
     fn report_progress(&self, task: TaskId, attempt: u32, report: ProgressReport);
 
+    /// Saves what an attempt has come to, for the next. A host that is elsewhere may not be able to.
+    #[cfg(feature = "journal")]
+    fn save_checkpoint(&self, _: TaskId, _: Option<u32>, _: Vec<u8>) -> crate::model::Result<()> {
+        let message = "checkpoints can't be saved on this executor";
+        Err(crate::model::Error::new(
+            crate::model::ErrorKind::Unsupported,
+            message,
+        ))
+    }
+
+    /// What was saved last.
+    #[cfg(feature = "journal")]
+    fn last_checkpoint(&self, _: TaskId) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The job's name.
     fn job_name(&self) -> &str;
 

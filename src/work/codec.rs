@@ -25,6 +25,9 @@ enum Problem {
     Left(usize),
     /// Its body is no function.
     NoFunction,
+    /// Its own code panicked.
+    #[cfg(feature = "journal")]
+    Panicked,
 }
 
 impl CodecError {
@@ -36,6 +39,12 @@ impl CodecError {
     fn of<T: ?Sized>(problem: Problem) -> Self {
         let type_name = type_name::<T>();
         CodecError { type_name, problem }
+    }
+
+    /// Of an output whose code panicked.
+    #[cfg(feature = "journal")]
+    pub(crate) fn panicked() -> Self {
+        Self::of::<()>(Problem::Panicked)
     }
 
     /// Of the output of a body that has no form in which it could leave the process.
@@ -101,6 +110,8 @@ impl fmt::Display for CodecError {
                 f,
                 "these bytes are no `{name}`: {bytes} are left; does it leave fields out when it is written?"
             ),
+            #[cfg(feature = "journal")]
+            Problem::Panicked => f.write_str("a value panicked when it was written as bytes"),
             Problem::NoFunction => {
                 write!(
                     f,

@@ -3,7 +3,15 @@
 use super::Context;
 use super::body::{Body, Flow, Plain, WithContext};
 use super::call::Call;
+#[cfg(feature = "journal")]
+use super::codec::{CodecError, decode, encode};
+#[cfg(feature = "journal")]
+use super::identity::{CommandParts, Identity};
 use super::inputs::Ref;
+#[cfg(feature = "journal")]
+use super::travel::Wire;
+#[cfg(feature = "journal")]
+use crate::model::SavedOutput;
 use crate::model::{BoxError, Command, CommandOutput, LiveStream, Sweep, TaskId};
 use crate::sync::lock;
 use std::collections::HashMap;
@@ -98,6 +106,69 @@ impl Body<(), AsItStands> for Command {
     fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
         Some((self, None))
     }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        Identity::Command(CommandParts::of(self))
+    }
+
+    #[cfg(feature = "journal")]
+    fn wire(&self) -> Option<&dyn Wire<(), CommandOutput>> {
+        Some(self)
+    }
+}
+
+/// The body of an array each of whose items is a command.
+pub(crate) struct EachItself;
+
+impl Body<(Ref<Command>,), AsItStands> for EachItself {
+    type Output = CommandOutput;
+    const COMMAND: bool = true;
+
+    fn start(&self, call: &Call<'_>, (command,): (&Command,)) -> Flow<CommandOutput> {
+        call.launch(command).into()
+    }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        Identity::Command(CommandParts::default())
+    }
+
+    #[cfg(feature = "journal")]
+    fn wire(&self) -> Option<&dyn Wire<(Ref<Command>,), CommandOutput>> {
+        Some(self)
+    }
+}
+
+#[cfg(feature = "journal")]
+impl Wire<(), CommandOutput> for Command {
+    fn encode_argument(&self, (): (), _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&SavedOutput::of(output), to)
+    }
+
+    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
+        decode(bytes).map(SavedOutput::into_output)
+    }
+}
+
+/// An item is known by its parts.
+#[cfg(feature = "journal")]
+impl Wire<(Ref<Command>,), CommandOutput> for EachItself {
+    fn encode_argument(&self, (command,): (&Command,), to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&CommandParts::of(command), to)
+    }
+
+    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&SavedOutput::of(output), to)
+    }
+
+    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
+        decode(bytes).map(SavedOutput::into_output)
+    }
 }
 
 /// A command for each combination of parameters, made when it is to run.
@@ -117,6 +188,32 @@ impl Body<(Ref<usize>,), AsItStands> for Swept {
 
     fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
         Some((&self.template, Some(&self.sweep)))
+    }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        Identity::Command(CommandParts::of_sweep(&self.template, &self.sweep))
+    }
+
+    #[cfg(feature = "journal")]
+    fn wire(&self) -> Option<&dyn Wire<(Ref<usize>,), CommandOutput>> {
+        Some(self)
+    }
+}
+
+/// An element is known by its index, since all parameters are known with the array.
+#[cfg(feature = "journal")]
+impl Wire<(Ref<usize>,), CommandOutput> for Swept {
+    fn encode_argument(&self, (element,): (&usize,), to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(element, to)
+    }
+
+    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&SavedOutput::of(output), to)
+    }
+
+    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
+        decode(bytes).map(SavedOutput::into_output)
     }
 }
 

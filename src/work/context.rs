@@ -93,6 +93,65 @@ impl Context {
         self.host.report_progress(self.task, self.attempt, report);
     }
 
+    /// Saves what the body has come to, a small state, for the task's next attempt: should this one fail, lose its node, or
+    /// end with the program. It takes the place of what was saved before, and is gone once the task has ended. In a run with
+    /// a [journal](crate::journal) it is written with the next group.
+    ///
+    /// ```
+    /// use batchyard::{BoxError, Context, Job, MaxRetries, Pool, Task, ThreadExecutor, fallible};
+    ///
+    /// let mut job = Job::new("checkpoints");
+    /// let count = job.add(Task::new("count", (), fallible(|cx: &Context| {
+    ///     let begun = cx.last_checkpoint::<u64>()?.unwrap_or(0);
+    ///     for at in begun..100 {
+    ///         cx.checkpoint(&(at + 1))?;
+    ///         if at == 50 && cx.attempt() == 1 {
+    ///             return Err(BoxError::from("half of it is done"));
+    ///         }
+    ///     }
+    ///     Ok(begun)
+    /// })).max_retries(1));
+    /// let pool = Pool::new(ThreadExecutor::new(1)?);
+    /// let run = pool.submit(job)?;
+    /// assert_eq!(*run.output(&count).wait()?, 51);
+    /// # Ok::<(), batchyard::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if it can't be made into bytes, with a
+    /// [`CodecError`](crate::CodecError) as cause; [`Cancelled`](crate::ErrorKind::Cancelled) if the attempt no longer counts;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) on an executor that can't pass it on.
+    #[cfg(feature = "journal")]
+    pub fn checkpoint<T: serde::Serialize>(&self, state: &T) -> crate::model::Result<()> {
+        let mut bytes = Vec::new();
+        super::encode(state, &mut bytes).map_err(|error| self.unusable(error))?;
+        let leased = self.leased.then_some(self.attempt);
+        self.host.save_checkpoint(self.task, leased, bytes)
+    }
+
+    /// What an earlier attempt has [saved](Self::checkpoint) last.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if it is of another type, with a [`CodecError`](crate::CodecError) as
+    /// cause.
+    #[cfg(feature = "journal")]
+    pub fn last_checkpoint<T: serde::de::DeserializeOwned>(
+        &self,
+    ) -> crate::model::Result<Option<T>> {
+        let saved = self.host.last_checkpoint(self.task);
+        let decoded = saved.map(|bytes| super::decode(&bytes)).transpose();
+        decoded.map_err(|error| self.unusable(error))
+    }
+
+    #[cfg(feature = "journal")]
+    fn unusable(&self, error: super::CodecError) -> crate::model::Error {
+        let kind = crate::model::ErrorKind::InvalidInput;
+        crate::model::Error::new(kind, "a checkpoint")
+            .in_job(self.job_name())
+            .of_task(self.task_label())
+            .caused_by(error)
+    }
+
     /// Which attempt this is, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt

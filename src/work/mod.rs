@@ -9,8 +9,12 @@ mod codec;
 #[cfg(feature = "command")]
 mod command;
 mod context;
+#[cfg(feature = "journal")]
+mod durable;
 mod function;
 mod handles;
+#[cfg(feature = "journal")]
+mod identity;
 mod inputs;
 mod output;
 mod panics;
@@ -34,6 +38,8 @@ pub use codec::CodecError;
 #[cfg(feature = "command")]
 pub use command::{Commanded, command};
 pub use context::Context;
+#[cfg(feature = "journal")]
+pub use durable::{Durable, durable};
 pub use function::{AnyFunction, Argument, Function, Registry};
 pub use handles::{Array, Element, Handle, Selector, TaskRef};
 pub use inputs::{All, EachInput, EachInputs, Input, Inputs, all};
@@ -44,8 +50,12 @@ pub(crate) use call::{Call, Host, Instance, LanePass, Launcher, Storage};
 #[allow(unused_imports, reason = "not every feature that needs one needs both")]
 pub(crate) use codec::{decode, encode, take};
 #[cfg(feature = "command")]
-pub(crate) use command::{Launched, Live, LiveStreams, Swept};
+pub(crate) use command::{EachItself, Launched, Live, LiveStreams, Swept};
 pub(crate) use context::Locals;
+#[cfg(all(feature = "command", feature = "journal"))]
+pub(crate) use identity::environment;
+#[cfg(feature = "journal")]
+pub(crate) use identity::{CommandParts, Identity, Item as ItemBytes};
 pub(crate) use inputs::{Places, Prepend, Ref, Upstream};
 pub(crate) use output::Stored;
 pub(crate) use unit::{

@@ -4,6 +4,8 @@ use crate::model::{Panic, Permanent};
 use crate::work::body::{Body, Flow};
 use crate::work::call::Call;
 use crate::work::codec::CodecError;
+#[cfg(feature = "journal")]
+use crate::work::identity::{Identity, Item};
 use crate::work::inputs::{Args, Places};
 use crate::work::unit::{Elements, Queued, Source, Step, Task};
 use crate::work::values::Values;
@@ -53,6 +55,18 @@ pub(crate) trait Travels {
 
     /// Puts the output of an earlier run in place, for a task that has not begun in this one.
     fn restore(&self, values: &Values, index: u32, bytes: &[u8]) -> Result<(), CodecError>;
+
+    /// By what the body is known again in another process.
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity;
+
+    /// Adds the bytes of what an element reads that is no other task's output.
+    #[cfg(feature = "journal")]
+    fn encode_item(&self, index: u32, to: &mut Vec<u8>) -> Result<Item, CodecError>;
+
+    /// Lets go of an output that was held to be written down: once, after its task has succeeded.
+    #[cfg(feature = "journal")]
+    fn let_go(&self, values: &Values, index: u32);
 }
 
 impl<B, P, M> Travels for Task<B, P, B::Output, P::Args, M>
@@ -80,6 +94,21 @@ where
         let output = wire(&self.body)?.decode_output(bytes)?;
         self.output.restore(values, 0, 1, output);
         Ok(())
+    }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        self.body.identity()
+    }
+
+    #[cfg(feature = "journal")]
+    fn encode_item(&self, _: u32, _: &mut Vec<u8>) -> Result<Item, CodecError> {
+        Ok(Item::None)
+    }
+
+    #[cfg(feature = "journal")]
+    fn let_go(&self, values: &Values, _: u32) {
+        self.output.let_go(values, 0, 1);
     }
 }
 
@@ -144,6 +173,29 @@ where
         self.output.restore(values, index, self.len, output);
         Ok(())
     }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        self.body.identity()
+    }
+
+    #[cfg(feature = "journal")]
+    fn encode_item(&self, index: u32, to: &mut Vec<u8>) -> Result<Item, CodecError> {
+        if !S::STORED {
+            return Ok(Item::None);
+        }
+        if size_of::<P>() > 0 {
+            return Ok(Item::Mixed);
+        }
+        // There are no places, so nothing is read from there.
+        self.encode_argument(&Values::new(Default::default()), index, to)?;
+        Ok(Item::Encoded)
+    }
+
+    #[cfg(feature = "journal")]
+    fn let_go(&self, values: &Values, index: u32) {
+        self.output.let_go(values, index, self.len);
+    }
 }
 
 impl Travels for Queued {
@@ -175,6 +227,21 @@ impl Travels for Queued {
 
     fn restore(&self, values: &Values, index: u32, bytes: &[u8]) -> Result<(), CodecError> {
         self.0.restore(values, index, bytes)
+    }
+
+    #[cfg(feature = "journal")]
+    fn identity(&self) -> Identity {
+        self.0.identity()
+    }
+
+    #[cfg(feature = "journal")]
+    fn encode_item(&self, index: u32, to: &mut Vec<u8>) -> Result<Item, CodecError> {
+        self.0.encode_item(index, to)
+    }
+
+    #[cfg(feature = "journal")]
+    fn let_go(&self, values: &Values, index: u32) {
+        self.0.let_go(values, index);
     }
 }
 

@@ -99,6 +99,13 @@ impl<T: Send + Sync + 'static> Output<T> {
         unsafe { values.get(self.slot, index as usize) }
     }
 
+    /// Lets go of an output that was held to be written down.
+    #[cfg(feature = "journal")]
+    pub(super) fn let_go(&self, values: &Values, index: u32, len: u32) {
+        // SAFETY: what this may be asked for: it is held, once, and nobody reads it on that account any more.
+        unsafe { values.release(self.slot, index as usize, len as usize) }
+    }
+
     /// The output of a task that has not begun, and that nobody else begins meanwhile.
     pub(super) fn restore(&self, values: &Values, index: u32, len: u32, value: T) {
         let replaced = self.replace(values, index, len, value);
@@ -301,6 +308,10 @@ where
 pub(super) trait Source<P: Places>: Send + Sync {
     type Args: Args;
 
+    /// Whether it has something of its own for each element.
+    #[cfg(feature = "journal")]
+    const STORED: bool;
+
     /// # Safety
     /// As [`Places::get`].
     unsafe fn get<'v>(
@@ -316,6 +327,9 @@ pub(super) struct Indexes;
 
 impl<P: Places> Source<P> for () {
     type Args = P::Args;
+
+    #[cfg(feature = "journal")]
+    const STORED: bool = false;
 
     #[inline]
     unsafe fn get<'v>(
@@ -333,6 +347,10 @@ impl<P: Places> Source<P> for () {
 pub(super) trait ItemOf: Send + Sync {
     type Item: 'static;
 
+    /// Whether there is more to it than its index.
+    #[cfg(feature = "journal")]
+    const STORED: bool;
+
     fn item<'v>(&'v self, index: &'v usize) -> &'v Self::Item;
 }
 
@@ -341,6 +359,9 @@ where
     P::Args: Prepend<S::Item>,
 {
     type Args = <P::Args as Prepend<S::Item>>::Prepended;
+
+    #[cfg(feature = "journal")]
+    const STORED: bool = S::STORED;
 
     #[inline]
     unsafe fn get<'v>(
@@ -357,6 +378,9 @@ where
 
 impl ItemOf for Indexes {
     type Item = usize;
+
+    #[cfg(feature = "journal")]
+    const STORED: bool = false;
 
     #[inline]
     fn item<'v>(&'v self, index: &'v usize) -> &'v usize {
@@ -375,6 +399,9 @@ impl<I> Drop for Items<I> {
 
 impl<I: Send + Sync + 'static> ItemOf for Items<I> {
     type Item = I;
+
+    #[cfg(feature = "journal")]
+    const STORED: bool = true;
 
     #[inline]
     fn item<'v>(&'v self, index: &'v usize) -> &'v I {

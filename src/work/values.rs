@@ -153,6 +153,8 @@ pub struct Values {
     base: NonNull<u8>,
     memory: Option<Memory>,
     imports: Box<[Import]>,
+    /// How many want each output beside its dependents: whoever writes it down.
+    holders: u32,
 }
 
 // SAFETY: bodies' outputs are `Send + Sync` (a bound of `Body::Output`), and the module's promise orders every
@@ -176,7 +178,14 @@ impl Values {
             base,
             memory,
             imports: Box::default(),
+            holders: 0,
         }
+    }
+
+    /// Each output is also held for one who writes it down, and lets it go then.
+    #[cfg(feature = "journal")]
+    pub(crate) fn hold(&mut self) {
+        self.holders = 1;
     }
 
     /// Storage that also reads others of the same run, each at an offset: its imports, in the order of their numbers.
@@ -254,7 +263,7 @@ impl Values {
         let left = left.then(|| unsafe { place.read() });
         // SAFETY: within the storage, and free.
         unsafe { place.write(value) }
-        counter.store(wanted, Ordering::Release);
+        counter.store(wanted + self.holders, Ordering::Release);
         left
     }
 

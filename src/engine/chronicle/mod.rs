@@ -42,6 +42,9 @@ pub(crate) struct Chronicle {
     hears_pool: AtomicBool,
     /// Somebody listens.
     audience: AtomicBool,
+    /// Runs whose events wait to be written down, and until when they are.
+    #[cfg(feature = "journal")]
+    held: Mutex<std::collections::BTreeMap<u64, u64>>,
 }
 
 /// How a run stands that somebody begins to listen to.
@@ -87,9 +90,31 @@ impl Chronicle {
     /// Enters what has been written. Returns whether that was anything. With no lock held.
     pub(super) fn enter(&self, now: Time) -> bool {
         let mut aftermath = Aftermath::default();
-        let any = lock(&self.book).collect(nanoseconds(now), &mut aftermath);
+        let horizon = nanoseconds(now).min(self.told_until());
+        let any = lock(&self.book).collect(horizon, &mut aftermath);
         aftermath.finish();
         any
+    }
+
+    #[cfg(not(feature = "journal"))]
+    fn told_until(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Until when events may be told: the order in which they happened is kept, so that those of one run hold up all.
+    #[cfg(feature = "journal")]
+    fn told_until(&self) -> u64 {
+        lock(&self.held).values().min().copied().unwrap_or(u64::MAX)
+    }
+
+    /// Events of a run may be told that happened until then; or all.
+    #[cfg(feature = "journal")]
+    pub(super) fn hold(&self, run: u64, until: Option<Time>) {
+        let mut held = lock(&self.held);
+        match until {
+            Some(until) => held.insert(run, nanoseconds(until)),
+            None => held.remove(&run),
+        };
     }
 
     /// Adds a lane's log.

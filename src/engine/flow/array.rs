@@ -175,6 +175,23 @@ impl ArrayFlow {
         }
     }
 
+    /// Of elements that have not ended: only the policy starts them, and lanes take them for ended.
+    #[cfg(feature = "journal")]
+    pub(crate) fn set_aside(&self, elements: Range<u32>) {
+        let reactivated = self
+            .reactivated
+            .get_or_init(|| Bits::new(self.ended.capacity()));
+        reactivated.set(elements.clone());
+        self.ended.set(elements);
+        self.touch();
+    }
+
+    /// Lanes must look before they run an element.
+    #[cfg(feature = "journal")]
+    pub(crate) fn touch(&self) {
+        self.touched.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn is_reactivated(&self, index: u32) -> bool {
         self.reactivated.get().is_some_and(|bits| bits.get(index))
     }

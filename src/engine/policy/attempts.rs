@@ -16,7 +16,7 @@ use std::time::Duration;
 const MAX_RECOVERIES: u32 = 5;
 
 /// After as many losses a task is a suspect, and runs alone.
-const SUSPECT_AFTER: u32 = 2;
+pub(super) const SUSPECT_AFTER: u32 = 2;
 
 /// How an attempt failed.
 pub(crate) struct Failure {
@@ -123,7 +123,7 @@ impl Policy {
             .of_task(run.label(task))
             .on_attempt(attempt)
             .caused_by(failure.cause);
-        let ended = effects.now.saturating_sub(run.submitted());
+        let ended = run.since_submission(effects.now());
         let end = AttemptEnd::Failed(error.clone());
         effects.note(run, || attempt_ended(task, attempt, end.clone()));
         run.ledger().record(
@@ -157,13 +157,9 @@ impl Policy {
             .backoff
             .unwrap_or_default()
             .wait(retries, seed(run.seq(), task, attempt));
-        let ready = effects.now + wait;
-        let first_start = entry.first_starts.get(&task).copied();
-        let over = settings
-            .total_time_limit
-            .zip(first_start)
-            .is_some_and(|(limit, start)| ready >= start + limit);
-        if over {
+        let ready = effects.now() + wait;
+        let until = entry.attempts_until.get(&task);
+        if until.is_some_and(|until| ready >= *until) {
             return false;
         }
         effects.note(run, || Fact::RetryPlanned {
@@ -184,7 +180,7 @@ impl Policy {
         at: Duration,
         effects: &mut Effects,
     ) {
-        if at <= effects.now {
+        if at <= effects.now() {
             return self.enqueue(run, task, effects);
         }
         let key = self.timers.set(at, Alarm::Ready(run.rank(), task));
@@ -254,7 +250,7 @@ impl Policy {
         entry.attempts.insert(task, attempt);
         let most = run.with_settings(task, |settings| settings.max_recoveries);
         let recoveries = self.count_loss(run, task, why);
-        let ended = effects.now.saturating_sub(run.submitted());
+        let ended = run.since_submission(effects.now());
         run.ledger().record(
             task,
             Attempt {
@@ -295,7 +291,7 @@ impl Policy {
 impl Policy {
     /// Does what is due.
     pub(crate) fn tick(&mut self, effects: &mut Effects) {
-        while let Some((_, alarm)) = self.timers.pop_due(effects.now) {
+        while let Some((_, alarm)) = self.timers.pop_due(effects.now()) {
             self.ring(alarm, effects);
         }
     }
@@ -348,7 +344,7 @@ impl Policy {
             return;
         };
         let lease = entry.leased.remove(&task);
-        let started = lease.map(|lease| lease.started.saturating_sub(run.submitted()));
+        let started = lease.map(|lease| run.since_submission(lease.started));
         self.stop_attempt(run, task, attempt, None, effects);
         let limit = run.with_settings(task, |settings| settings.time_limit);
         let limit = limit.unwrap_or_default();
@@ -363,7 +359,7 @@ impl Policy {
     }
 
     fn miss_deadline(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
-        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now);
+        let due = |entry: &mut super::Entry| entry.is_deadline_over(task, effects.now());
         if run.ended_state(task).is_some() || !self.entry(run).is_some_and(due) {
             return;
         }

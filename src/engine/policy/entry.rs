@@ -111,8 +111,10 @@ pub(super) struct Entry {
     pub(super) had_strays: bool,
     /// From when the deadline of a reactivated task counts.
     pub(super) deadlines_from: FxHashMap<TaskId, Time>,
-    /// When the first attempt began, of tasks for which that matters.
-    pub(super) first_starts: FxHashMap<TaskId, Time>,
+    /// Until when attempts may begin, of tasks whose attempts together have a limit.
+    pub(super) attempts_until: FxHashMap<TaskId, Time>,
+    /// Tasks of an earlier life of the run that may not start before.
+    pub(super) not_before: FxHashMap<TaskId, Time>,
     /// Timers of the run itself, and of deadlines.
     pub(super) timers: Vec<TimerKey>,
     pub(super) watchers: BTreeMap<TaskId, Arc<Event>>,
@@ -140,7 +142,8 @@ impl Entry {
             had_strays: false,
             ready_again: FxHashMap::default(),
             deadlines_from: FxHashMap::default(),
-            first_starts: FxHashMap::default(),
+            attempts_until: FxHashMap::default(),
+            not_before: FxHashMap::default(),
             timers: Vec::new(),
             watchers: BTreeMap::new(),
         }
@@ -274,7 +277,10 @@ impl Entry {
         };
         let from = self.deadlines_from.get(&task).copied();
         let deadline = place.segment.job.settings_of(task).deadline;
-        deadline.is_some_and(|deadline| from.unwrap_or(place.segment.since) + deadline <= now)
+        deadline.is_some_and(|deadline| {
+            let anew = from.map(|from| from + deadline);
+            anew.unwrap_or_else(|| self.run.after(&place.segment, deadline)) <= now
+        })
     }
 
     /// Every timer that was set for the run.

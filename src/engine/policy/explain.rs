@@ -31,10 +31,10 @@ impl Policy {
 
     fn explain_lease(&mut self, run: &Run, task: TaskId, effects: &Effects) -> Option<String> {
         let lease = self.entry(run)?.leased.get(&task).copied()?;
-        let since = words(effects.now.saturating_sub(lease.started));
+        let since = words(effects.now().saturating_sub(lease.started));
         let running = format!("is running, attempt {}, for {since}", lease.attempt);
         let limit = run.with_settings(task, |settings| settings.stalled_after);
-        let silent = effects.now.saturating_sub(lease.heard);
+        let silent = effects.now().saturating_sub(lease.heard);
         match limit.is_some_and(|limit| silent >= limit) {
             true => Some(format!(
                 "{running}, and has said nothing for {}",
@@ -51,7 +51,11 @@ impl Policy {
 
     fn explain_delay(&mut self, run: &Run, task: TaskId, effects: &Effects) -> Option<String> {
         let entry = self.entry(run)?;
-        let wait = entry.delayed.get(&task)?.time().saturating_sub(effects.now);
+        let wait = entry
+            .delayed
+            .get(&task)?
+            .time()
+            .saturating_sub(effects.now());
         let wait = words(wait);
         Some(match run.counters(task).retries {
             0 => format!("may not start yet, but in {wait}"),

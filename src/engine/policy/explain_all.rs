@@ -97,7 +97,7 @@ impl Policy {
         };
         let (mut retries, mut starts) = (Vec::new(), Vec::new());
         for (task, timer) in &entry.delayed {
-            let wait = timer.time().saturating_sub(effects.now);
+            let wait = timer.time().saturating_sub(effects.now());
             match run.counters(*task).retries > 0 {
                 true => retries.push(wait),
                 false => starts.push(wait),
@@ -151,7 +151,7 @@ impl Policy {
         };
         match longest {
             Some((start, task)) => {
-                let since = words(effects.now.saturating_sub(start));
+                let since = words(effects.now().saturating_sub(start));
                 format!("{what}; `{}` for {since}", run.label(task))
             }
             None => what,

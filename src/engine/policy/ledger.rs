@@ -29,10 +29,22 @@ pub(crate) struct Ledger {
     /// The last attempt of each task that may have another, while the run has ended.
     pub(super) last_attempts: FxHashMap<TaskId, u32>,
     pub(crate) strays: Strays,
+    /// What has changed since it was written down, if it is.
+    #[cfg(feature = "journal")]
+    changes: Option<Changes>,
+}
+
+/// Tasks to be written down: those of which more is to be said than how they ended; and those that have not ended any more.
+#[cfg(feature = "journal")]
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) again: Vec<TaskId>,
 }
 
 impl Ledger {
     pub(super) fn fail(&mut self, task: TaskId, error: Error) {
+        self.changed(task);
         self.failed += 1;
         self.noted += 1;
         self.places.insert(task, self.noted);
@@ -76,6 +88,7 @@ impl Ledger {
     }
 
     pub(super) fn record(&mut self, task: TaskId, attempt: Attempt) {
+        self.changed(task);
         self.attempts.entry(task).or_default().push(attempt);
     }
 
@@ -90,11 +103,17 @@ impl Ledger {
 
     /// The task is to run again, as if it had not run before: it may be tried as often as any.
     pub(super) fn start_over(&mut self, task: TaskId) {
+        self.changed(task);
+        #[cfg(feature = "journal")]
+        if let Some(changes) = &mut self.changes {
+            changes.again.push(task);
+        }
         self.counters.remove(&task);
         self.unusual.remove(&task);
     }
 
     pub(super) fn set_unusual(&mut self, task: TaskId) {
+        self.changed(task);
         self.unusual.insert(task);
     }
 
@@ -104,7 +123,71 @@ impl Ledger {
         self.unusual.contains(&task)
     }
 
-    /// All errors and attempts on record, for those who drop them one by one.
+    /// Nobody writes it down.
+    #[cfg(not(feature = "journal"))]
+    fn changed(&mut self, _: TaskId) {}
+
+    /// There is more to write down.
+    #[cfg(feature = "journal")]
+    fn changed(&mut self, task: TaskId) {
+        if let Some(changes) = &mut self.changes {
+            changes.tasks.push(task);
+        }
+    }
+
+    /// From now on, what changes is to be written down.
+    #[cfg(feature = "journal")]
+    pub(in crate::engine) fn keep_changes(&mut self) {
+        self.changes.get_or_insert_default();
+    }
+
+    /// The tasks that have not ended any more, since this was asked last.
+    #[cfg(feature = "journal")]
+    pub(in crate::engine) fn take_again(&mut self) -> Vec<TaskId> {
+        let changes = self.changes.as_mut();
+        changes.map_or_else(Vec::new, |changes| std::mem::take(&mut changes.again))
+    }
+
+    /// Whether it is not yet written down of one of these tasks, by id, that it has not ended any more.
+    #[cfg(feature = "journal")]
+    pub(in crate::engine) fn is_to_run_again(&self, ids: &Range<u32>) -> bool {
+        let changes = self.changes.as_ref();
+        changes.is_some_and(|changes| changes.again.iter().any(|task| ids.contains(&task.0)))
+    }
+
+    /// The tasks of which there is more to say, each once.
+    #[cfg(feature = "journal")]
+    pub(super) fn take_changed(&mut self) -> Vec<TaskId> {
+        let changes = self.changes.as_mut();
+        let mut tasks = changes.map_or_else(Vec::new, |changes| std::mem::take(&mut changes.tasks));
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    }
+
+    /// Where in the order of failures a task is, and its error.
+    #[cfg(feature = "journal")]
+    pub(super) fn failure_of(&self, task: TaskId) -> Option<(u64, Error)> {
+        let place = *self.places.get(&task)?;
+        self.failures
+            .get(&place)
+            .map(|(_, error)| (place, error.clone()))
+    }
+
+    /// What is known of a task from an earlier life of the run.
+    #[cfg(feature = "journal")]
+    pub(super) fn remember(
+        &mut self,
+        task: TaskId,
+        counters: TaskCounters,
+        attempts: Vec<Attempt>,
+    ) {
+        self.counters.insert(task, counters);
+        if !attempts.is_empty() {
+            self.attempts.insert(task, attempts);
+        }
+    }
+
     pub(crate) fn take_all(&mut self) -> (Vec<Error>, Vec<Attempt>) {
         let failures = std::mem::take(&mut self.failures).into_values();
         let attempts = std::mem::take(&mut self.attempts).into_values();

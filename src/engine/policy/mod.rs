@@ -25,6 +25,8 @@ mod placing;
 mod queue;
 mod reactivate;
 mod refuse;
+#[cfg(feature = "journal")]
+mod restore;
 mod revival;
 mod settle;
 mod stall;
@@ -42,6 +44,9 @@ pub(crate) use order::Order;
 pub(crate) use placing::{Lane as ReadyTasks, NodeKey, Part};
 pub(crate) use queue::Place;
 pub(crate) use reactivate::Again;
+#[cfg(feature = "journal")]
+pub(crate) use restore::{KnownTask, Past, PastEnd, Report};
+#[cfg(all(feature = "process", target_os = "linux"))]
 pub(crate) use settle::Ended;
 pub use settle::Outcome;
 pub(crate) use strays::Due;
@@ -90,23 +95,32 @@ impl Policy {
         offered: &[Capacity],
         effects: &mut Effects,
     ) -> Result<()> {
+        self.enter_run(run, offered)?;
+        self.begin_run(run, effects);
+        Ok(())
+    }
+
+    fn enter_run(&mut self, run: &Arc<Run>, offered: &[Capacity]) -> Result<()> {
         if self.closed {
             return Err(super::pool_closed().in_job(run.name()));
         }
         self.refuse_too_large(run.job(), offered)?;
         let entry = self.new_entry(run);
         self.runs.insert(run.rank(), entry);
+        Ok(())
+    }
+
+    fn begin_run(&mut self, run: &Arc<Run>, effects: &mut Effects) {
         run.observe(effects.hears_pool);
         effects.note(run, || Fact::RunSubmitted(run.flow().first.job.clone()));
         self.queue_sources(run, &run.flow().first, effects);
-        self.set_run_timer(run, run.submitted(), effects);
+        self.set_run_timer(run, |limit| run.after(&run.flow().first, limit), effects);
         self.set_deadlines(run, &run.flow().first, effects);
         self.recall_less_urgent(run);
         if run.job().tasks == 0 && !run.job().open {
             self.end(run, effects);
         }
         effects.wake = true;
-        Ok(())
     }
 
     fn new_entry(&mut self, run: &Arc<Run>) -> Entry {
@@ -129,17 +143,17 @@ impl Policy {
         arrays.map(|(node, most)| (node, limit(most))).collect()
     }
 
-    /// The limit of the run as a whole counts from `start`.
-    fn set_run_timer(&mut self, run: &Run, start: Time, effects: &mut Effects) {
+    /// The limit of the run as a whole is over at a time that `end` says.
+    fn set_run_timer(&mut self, run: &Run, end: impl FnOnce(Time) -> Time, effects: &mut Effects) {
         if let Some(limit) = run.job().time_limit {
-            self.set_timer(run, start + limit, Alarm::RunLimit(run.rank()), effects);
+            self.set_timer(run, end(limit), Alarm::RunLimit(run.rank()), effects);
         }
     }
 
     fn set_deadlines(&mut self, run: &Run, segment: &Segment, effects: &mut Effects) {
         for (deadline, task) in segment.job.deadlines() {
             let alarm = Alarm::Deadline(run.rank(), task);
-            self.set_timer(run, segment.since + deadline, alarm, effects);
+            self.set_timer(run, run.after(segment, deadline), alarm, effects);
         }
     }
 
@@ -226,7 +240,7 @@ impl Policy {
             self.limits.forget(group);
         }
         entry.run.ledger().last_attempts = entry.attempts;
-        entry.run.mark_ended(effects.now);
+        entry.run.mark_ended(effects.now());
         effects.note(&entry.run, || Fact::RunEnded(run.error().map(Box::new)));
         // Lanes that wait in its crew, or are stuck in a body, have nothing to look for.
         entry.run.flow().gate.raise();

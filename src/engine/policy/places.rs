@@ -2,15 +2,18 @@
 
 use super::placing::NodeKey;
 use crate::engine::chronicle::Spot;
-use std::collections::BTreeMap;
 
-/// The places that are taken, a bit each.
+/// The places that are taken, a bit each, by the numbers of their nodes.
 #[derive(Default)]
-pub(super) struct Places(BTreeMap<NodeKey, Vec<u64>>);
+pub(super) struct Places(Vec<Vec<u64>>);
 
 impl Places {
     pub(super) fn take(&mut self, node: NodeKey) -> Spot {
-        let words = self.0.entry(node).or_default();
+        let number = node.number() as usize;
+        if self.0.len() <= number {
+            self.0.resize_with(number + 1, Vec::new);
+        }
+        let words = &mut self.0[number];
         let word = words.iter().position(|&word| word != u64::MAX);
         let word = word.unwrap_or(words.len());
         if word == words.len() {
@@ -23,14 +26,10 @@ impl Places {
     }
 
     pub(super) fn give_back(&mut self, spot: Spot) {
-        let Some(words) = self.0.get_mut(&spot.node) else {
-            return;
-        };
-        if let Some(word) = words.get_mut((spot.slot / u64::BITS) as usize) {
+        let words = self.0.get_mut(spot.node.number() as usize);
+        let word = words.and_then(|words| words.get_mut((spot.slot / u64::BITS) as usize));
+        if let Some(word) = word {
             *word &= !(1 << (spot.slot % u64::BITS));
-        }
-        if words.iter().all(|&word| word == 0) {
-            self.0.remove(&spot.node);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the policy starts itself: how it becomes ready, and its place in the order.
 
 use super::placing::{ClassId, Part, Placed, Position, Rank, Request, RunKey, Span, Tie};
-use super::{Effects, Policy, Run, RunRank};
+use super::{Effects, Policy, Run, RunRank, Time};
 use crate::engine::chronicle::{Fact, TaskSpan};
 use crate::engine::flow::{self, Segment, Settled, ranges};
 use crate::job::QueuedNodes;
@@ -146,14 +146,37 @@ impl Policy {
             return;
         };
         let settings = place.segment.job.settings_of(TaskId(tasks.start));
-        let start = place.segment.since + settings.start_after.unwrap_or_default();
-        if start <= effects.now {
-            return self.push(run, tasks, effects);
+        let start = settings.start_after;
+        let start = start.map(|after| run.after(&place.segment, after));
+        if self.waits_from_before(run, tasks.clone()) {
+            let start = start.unwrap_or_default();
+            return tasks.for_each(|task| self.queue_late(run, TaskId(task), start, effects));
         }
+        let Some(start) = start.filter(|&start| effects.now() < start) else {
+            return self.push(run, tasks, effects);
+        };
         // What was cancelled before it became ready has nothing to wait for.
         let pending = |task: &TaskId| run.ended_state(*task).is_none();
         for task in tasks.map(TaskId).filter(pending) {
             effects.note(run, || Fact::Postponed { task, until: start });
+            self.ready_at(run, task, start, effects);
+        }
+    }
+
+    /// Whether some of these may not start yet for what happened in an earlier life of the run.
+    fn waits_from_before(&mut self, run: &Run, mut tasks: Range<u32>) -> bool {
+        let not_before = self.entry(run).map(|entry| &entry.not_before);
+        not_before.is_some_and(|times| {
+            !times.is_empty() && tasks.any(|task| times.contains_key(&TaskId(task)))
+        })
+    }
+
+    fn queue_late(&mut self, run: &Run, task: TaskId, start: Time, effects: &mut Effects) {
+        let before = self
+            .entry(run)
+            .and_then(|entry| entry.not_before.remove(&task));
+        let start = before.map_or(start, |before| before.max(start));
+        if run.ended_state(task).is_none() {
             self.ready_at(run, task, start, effects);
         }
     }

@@ -69,7 +69,8 @@ impl Policy {
         run.mark_going_on();
         self.runs.insert(run.rank(), entry);
         self.quiesce(run, effects);
-        self.set_run_timer(run, effects.now, effects);
+        let now = effects.now();
+        self.set_run_timer(run, |limit| now + limit, effects);
         // What was ready when it ended was thrown away, and arrays that wait to be opened with it.
         for segment in run.flow().segments() {
             let arrays = segment.job.arrays.iter();
@@ -78,7 +79,7 @@ impl Policy {
     }
 
     /// Opens an array that has become ready, and whose turn to be opened may be lost.
-    fn reopen(&mut self, run: &Run, node: TaskId, effects: &mut Effects) {
+    pub(super) fn reopen(&mut self, run: &Run, node: TaskId, effects: &mut Effects) {
         let Some(place) = run.locate(node) else {
             return;
         };
@@ -113,7 +114,7 @@ impl Policy {
             effects.forgotten.extend(ledger.forget_failure(task));
             ledger.start_over(task);
             entry.suspects.remove(&task);
-            entry.first_starts.remove(&task);
+            entry.attempts_until.remove(&task);
             entry.ready_again.remove(&task);
         }
         let [failed, skipped, cancelled] = revival.counts;
@@ -137,9 +138,9 @@ impl Policy {
         let Some(deadline) = deadline else { return };
         for task in ids.map(TaskId) {
             let alarm = Alarm::Deadline(run.rank(), task);
-            self.set_timer(run, effects.now + deadline, alarm, effects);
+            self.set_timer(run, effects.now() + deadline, alarm, effects);
             if let Some(entry) = self.entry(run) {
-                entry.deadlines_from.insert(task, effects.now);
+                entry.deadlines_from.insert(task, effects.now());
             }
         }
     }

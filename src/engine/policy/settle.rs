@@ -83,7 +83,7 @@ impl Policy {
             self.stop_attempt(run, task, attempt, Some(instance), effects);
         }
         self.timers.clear_all(lease.timers());
-        let started = Some(lease.started.saturating_sub(run.submitted()));
+        let started = Some(run.since_submission(lease.started));
         match ended {
             Ended::Succeeded if lease.stored => self.succeed(run, task, &lease, effects),
             // Its dependents would read what is not there.
@@ -136,8 +136,8 @@ impl Policy {
         let attempt = lease.attempt;
         effects.note(run, || attempt_ended(task, attempt, AttemptEnd::Succeeded));
         if lease.attempt > 1 {
-            let since = |time: Duration| time.saturating_sub(run.submitted());
-            let (started, ended) = (Some(since(lease.started)), since(effects.now));
+            let since = |time: Duration| run.since_submission(time);
+            let (started, ended) = (Some(since(lease.started)), since(effects.now()));
             let end = AttemptEnd::Succeeded;
             run.ledger().record(
                 task,
@@ -209,7 +209,7 @@ impl Policy {
     }
 
     /// As its exit conditions say, nothing that depends on the task runs although it succeeded.
-    fn succeed_and_block(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
+    pub(super) fn succeed_and_block(&mut self, run: &Run, task: TaskId, effects: &mut Effects) {
         run.ledger().set_unusual(task);
         let mut walk = Walk::new(run);
         walk.end(task, TaskState::Succeeded, false);

@@ -37,17 +37,26 @@ impl Policy {
         if lease.attempt != attempt {
             return false;
         }
-        lease.heard = effects.now;
+        lease.heard = effects.now();
         if lease.watch.is_none() {
-            let watch = self.watch_progress(run, task, attempt, effects.now, effects);
-            if let Some(lease) = self
-                .entry(run)
-                .and_then(|entry| entry.leased.get_mut(&task))
-            {
-                lease.watch = watch;
-            }
+            self.watch_attempt(run, task, attempt, effects);
         }
         true
+    }
+
+    /// Has it noticed when nothing is heard of an attempt for too long, counted from now.
+    pub(super) fn watch_attempt(
+        &mut self,
+        run: &Run,
+        task: TaskId,
+        attempt: u32,
+        effects: &mut Effects,
+    ) {
+        let watch = self.watch_progress(run, task, attempt, effects.now(), effects);
+        let leased = self.entry(run).map(|entry| &mut entry.leased);
+        if let Some(lease) = leased.and_then(|leased| leased.get_mut(&task)) {
+            lease.watch = watch;
+        }
     }
 
     /// Has it noticed when nothing is heard of an attempt for too long, counted from `heard`.
@@ -82,7 +91,7 @@ impl Policy {
         else {
             return;
         };
-        let silent = effects.now.saturating_sub(heard);
+        let silent = effects.now().saturating_sub(heard);
         let watch = match silent < limit {
             true => self.watch_progress(run, task, attempt, heard, effects),
             false => {

@@ -67,7 +67,10 @@ impl Policy {
         effects.wake = self.has_or_shares_work();
         Some(match lanes {
             true => self.begin_taken(taken, effects),
-            false => taken,
+            false => {
+                self.charges.begins_later(&taken.charge);
+                taken
+            }
         })
     }
 
@@ -221,18 +224,15 @@ impl Policy {
             return None;
         }
         let alarm = Alarm::TimeLimit(run.rank(), task, entry.next_attempt(task));
-        let timer = time_limit.map(|limit| self.timers.set(effects.now + limit, alarm));
+        let timer = time_limit.map(|limit| self.timers.set(effects.now() + limit, alarm));
         effects.retime |= timer.is_some();
-        if settings.total_time_limit.is_some() {
-            entry.first_starts.entry(task).or_insert(effects.now);
+        if let Some(limit) = settings.total_time_limit {
+            let until = effects.now() + limit;
+            entry.attempts_until.entry(task).or_insert(until);
         }
-        let attempt = entry.lease(task, effects.now, timer);
-        if let Some(watch) = self.watch_progress(run, task, attempt, effects.now, effects)
-            && let Some(lease) = self
-                .entry(run)
-                .and_then(|entry| entry.leased.get_mut(&task))
-        {
-            lease.watch = Some(watch);
+        let attempt = entry.lease(task, effects.now(), timer);
+        if settings.stalled_after.is_some() {
+            self.watch_attempt(run, task, attempt, effects);
         }
         effects.note(run, || Fact::Started {
             task,

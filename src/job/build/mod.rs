@@ -57,6 +57,8 @@ pub struct Job {
     pub(super) any_outcome: Vec<(u32, u32)>,
     /// How many inputs read a node's output, for nodes up to the last that owns what it puts out.
     pub(super) wanted: Vec<u32>,
+    #[cfg(feature = "journal")]
+    pub(super) inputs: super::InputOrder,
     pub(super) owners: Vec<u32>,
     pub(super) kept: Vec<u32>,
     /// Nodes whose bodies wait.
@@ -90,6 +92,8 @@ impl Job {
             order_only: Vec::new(),
             any_outcome: Vec::new(),
             wanted: Vec::new(),
+            #[cfg(feature = "journal")]
+            inputs: super::InputOrder::default(),
             owners: Vec::new(),
             kept: Vec::new(),
             asynchronous: Vec::new(),
@@ -195,6 +199,8 @@ impl Job {
             return;
         }
         let node = self.local(input.task());
+        #[cfg(feature = "journal")]
+        self.inputs.note(self.units.len() as u32, node);
         if let Some(wanted) = self.wanted.get_mut(node as usize) {
             *wanted += 1;
         }

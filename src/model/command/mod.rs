@@ -18,6 +18,8 @@ pub use sweep::Sweep;
 pub(crate) use files::leaves;
 pub(crate) use files::{Content, ResourceFile};
 pub(crate) use live::LiveStream;
+#[cfg(feature = "journal")]
+pub(crate) use output::SavedOutput;
 #[cfg(target_os = "linux")]
 pub(crate) use output::{Keeper, Kept};
 #[cfg(target_os = "linux")]

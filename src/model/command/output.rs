@@ -61,8 +61,54 @@ impl CommandOutput {
     }
 }
 
+/// An output as it is written down: the files are where they are.
+#[cfg(feature = "journal")]
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct SavedOutput {
+    stdout: Captured,
+    stderr: Captured,
+    files: Vec<PathBuf>,
+    usage: Usage,
+    stragglers: Vec<Straggler>,
+    directory: Option<PathBuf>,
+}
+
+#[cfg(feature = "journal")]
+impl SavedOutput {
+    pub(crate) fn of(output: &CommandOutput) -> Self {
+        SavedOutput {
+            stdout: output.stdout.clone(),
+            stderr: output.stderr.clone(),
+            files: output.files.clone(),
+            usage: output.usage,
+            stragglers: output.stragglers.clone(),
+            directory: output.directory.clone(),
+        }
+    }
+
+    /// Nobody removes its files.
+    pub(crate) fn into_output(self) -> CommandOutput {
+        CommandOutput {
+            stdout: self.stdout,
+            stderr: self.stderr,
+            files: self.files,
+            usage: self.usage,
+            stragglers: self.stragglers,
+            directory: self.directory,
+            kept: None,
+        }
+    }
+
+    /// All its files, to be put elsewhere.
+    pub(crate) fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let streams = [&mut self.stdout.path, &mut self.stderr.path];
+        streams.into_iter().flatten().chain(&mut self.files)
+    }
+}
+
 /// What a program wrote to its standard output, or to its standard error.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 pub struct Captured {
     pub(crate) path: Option<PathBuf>,
     pub(crate) len: u64,
@@ -113,6 +159,7 @@ impl Captured {
 
 /// What an attempt used. But for the wall clock, processes that left its program behind are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Usage {
     /// From the start of the program to the end of the last of its processes.
@@ -131,6 +178,7 @@ pub struct Usage {
 
 /// A process that a program left behind, and that was ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 pub struct Straggler {
     pub(crate) pid: u32,
     pub(crate) name: String,

@@ -44,6 +44,8 @@ pub(crate) use rank::{Position, Rank, Tie};
 
 use crate::model::{Capacity, Placement, Resources};
 use floor::Floor;
+use heads::EVERYWHERE;
+use levels::lacking;
 use queue::Ready;
 use std::ops::Range;
 use visit::{Choice, Visit};
@@ -233,12 +235,12 @@ impl Placing {
     /// Arranges what is ready by what is reserved now.
     fn note_holds(&mut self) {
         while let Some(class) = self.floor.reheld.pop() {
-            let held = |class: ClassId| &self.floor.classes.get(class).hold;
-            self.ready.set_held(class, !held(class).places.is_empty());
-            let slots = self.ready.slots(class);
-            let alike: Vec<_> = self.ready.heads.held_with(slots).collect();
-            let shortfalls = alike.into_iter().map(|class| held(class).shortfall);
-            self.ready.heads.set_reach(slots, shortfalls);
+            let hold = &self.floor.classes.get(class).hold;
+            let reach = match hold.places[..] {
+                [] => EVERYWHERE,
+                _ => lacking(self.ready.slots(class), hold.shortfall),
+            };
+            self.ready.set_reach(class, reach);
         }
     }
 

@@ -4,7 +4,7 @@
 //! lanes of a class, and those of all classes. So a run that may not start anything is passed over as a whole, and no
 //! decision looks at more than heads.
 
-use super::heads::{Head, Heads};
+use super::heads::{EVERYWHERE, Head, Heads, Reach};
 use super::rank::Position;
 use super::{ClassId, RunKey, Span};
 use rustc_hash::FxHashMap;
@@ -37,8 +37,8 @@ pub(super) struct Queue {
     slots: u32,
     instances: u32,
     tasks: u64,
-    /// Something is reserved for the first task.
-    held: bool,
+    /// Which nodes look at the first task although they have no slots for it.
+    reach: Reach,
 }
 
 /// The ready tasks of one class and run. Opaque outside: dropping a large one takes time.
@@ -55,6 +55,7 @@ impl Ready {
         self.queues.push(Queue {
             slots,
             instances,
+            reach: EVERYWHERE,
             ..Queue::default()
         });
     }
@@ -156,19 +157,24 @@ impl Ready {
     ) {
         if before != after {
             let head = |(position, run)| (position, class, run);
-            let Queue { slots, held, .. } = self.queues[class.0 as usize];
+            let Queue { slots, reach, .. } = self.queues[class.0 as usize];
             let (before, after) = (before.map(head), after.map(head));
-            self.heads.change(slots.into(), held, before, after);
+            self.heads.change(slots.into(), reach, before, after);
         }
     }
 
-    /// Something is reserved for the first task of a class, or no longer.
-    pub(super) fn set_held(&mut self, class: ClassId, held: bool) {
+    /// Something is reserved for the first task of a class, or nearer, or no longer.
+    pub(super) fn set_reach(&mut self, class: ClassId, reach: Reach) {
         let head = self.head_of(class);
         let queue = &mut self.queues[class.0 as usize];
-        if std::mem::replace(&mut queue.held, held) != held {
-            self.heads.set_held(queue.slots.into(), held, head);
+        queue.reach = reach;
+        if let Some(head) = head {
+            self.heads.set_reach(queue.slots.into(), head, reach);
         }
+    }
+
+    pub(super) fn reach(&self, class: ClassId) -> Reach {
+        self.queue(class).reach
     }
 
     /// The first lane of a class, as it stands among the heads of all.
