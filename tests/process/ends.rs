@@ -144,7 +144,9 @@ fn no_child_outlives_an_application_that_is_killed() {
     const NAME: &str = "ends::no_child_outlives_an_application_that_is_killed";
     if let Some(file) = std::env::var_os("BATCHYARD_DOOMED") {
         let job = job_of(&DEAF, file.into(), TaskSettings::new());
-        return Pool::new(children(1)).submit(job).unwrap().wait().unwrap();
+        let pool = Pool::new(children(1));
+        pool.submit(job).unwrap().wait().unwrap();
+        return;
     }
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("begun");

@@ -80,6 +80,7 @@ impl SharedMemory {
     /// Adds so many bytes from a word on, as far as there are as many.
     pub(crate) fn read(&self, at: usize, len: usize, to: &mut Vec<u8>) {
         let end = to.len() + len;
+        to.reserve(len.min(self.len * WORD) + WORD);
         let words = self.words().get(at..).unwrap_or_default();
         for word in words.iter().take(len.div_ceil(WORD)) {
             to.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());

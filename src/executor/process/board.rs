@@ -26,8 +26,8 @@ const RECORDS: usize = CANCELLED + MOST_ITEMS / BITS;
 
 const BITS: usize = u64::BITS as usize;
 
-/// How many words there are: 1 MiB.
-const WORDS: usize = (1 << 20) / size_of::<u64>();
+/// How many words there are: 16 MiB, of which the system provides what is used.
+const WORDS: usize = (16 << 20) / size_of::<u64>();
 
 #[derive(Debug)]
 pub(super) struct Board(SharedMemory);
@@ -146,7 +146,7 @@ mod tests {
         let board = Board::new().expect("made");
         board.clear(3);
         assert!(board.record(0, b"") && board.record(1, b"more than a word"));
-        assert!(!board.record(2, &vec![0; 1 << 20]));
+        assert!(!board.record(2, &vec![0; 16 << 20]));
         let mut bytes = Vec::new();
         let (item, next) = board.read(0, &mut bytes).expect("a record");
         assert_eq!((item, bytes.len()), (0, 0));

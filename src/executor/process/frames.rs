@@ -35,7 +35,12 @@ pub(super) fn begin(frame: &mut Vec<u8>) {
 
 /// Writes the length of a frame that is complete.
 pub(super) fn end(frame: &mut [u8]) {
-    let len = u32::try_from(frame.len() - HEADER).unwrap_or(u32::MAX);
+    end_with(frame, 0);
+}
+
+/// As [`end`], of one that so many more bytes belong to.
+pub(super) fn end_with(frame: &mut [u8], more: usize) {
+    let len = u32::try_from(frame.len() - HEADER + more).unwrap_or(u32::MAX);
     frame[..HEADER].copy_from_slice(&len.to_le_bytes());
 }
 

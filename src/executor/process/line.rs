@@ -46,12 +46,13 @@ impl Line {
 
     /// Sends a message, and what follows it.
     pub(super) fn say(&self, said: &Said, more: &[u8]) -> io::Result<()> {
-        let mut frame = Vec::with_capacity(64 + more.len());
+        let mut frame = Vec::with_capacity(64);
         frames::begin(&mut frame);
         encode(said, &mut frame).map_err(io::Error::other)?;
-        frame.extend_from_slice(more);
-        frames::end(&mut frame);
-        lock(&self.to).write_all(&frame)
+        frames::end_with(&mut frame, more.len());
+        let mut to = lock(&self.to);
+        to.write_all(&frame)?;
+        to.write_all(more)
     }
 
     pub(super) fn current(&self) -> MutexGuard<'_, Current> {

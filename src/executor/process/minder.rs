@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// After as long in one item, those behind it are given back, if another child has nothing to do.
-const LONG: Duration = Duration::from_millis(20);
+const LONG: Duration = Duration::from_millis(100);
 
 /// After as many children that died before they began anything, the task that they were started for fails.
 const STILLBORN: u32 = 5;
