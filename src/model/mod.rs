@@ -16,9 +16,9 @@ mod status;
 
 #[cfg(feature = "command")]
 pub use command::{
-    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
-    Usage,
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Container, ContainerEngine,
+    Ending, FileSource, LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep,
+    Tail, UploadError, Usage,
 };
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
@@ -45,7 +45,7 @@ pub use status::{TaskPage, TaskStatus};
 #[cfg(all(feature = "command", feature = "journal"))]
 pub(crate) use command::SavedOutput;
 #[cfg(all(feature = "command", target_os = "linux"))]
-pub(crate) use command::{CommandRules, Keeper, Kept};
+pub(crate) use command::{CommandRules, Keeper, Kept, Login};
 #[cfg(all(
     feature = "command",
     any(target_os = "linux", feature = "data", feature = "journal")
