@@ -3,8 +3,8 @@
 use crate::image::{IMAGE, engine};
 use crate::yard::{Yard, script};
 use batchyard::{
-    Command, CommandFailure, CommandSettings, Container, Ending, FileSource, Job, LaunchError, Pool, Task,
-    ThreadExecutor,
+    Command, CommandFailure, CommandSettings, Container, Ending, FileSource, Job, LaunchError,
+    Pool, Task, ThreadExecutor,
 };
 
 #[test]
@@ -115,6 +115,32 @@ fn an_image_that_is_to_be_there_first_and_cannot_be_pulled_fails_the_task() {
         matches!(cause, Some(LaunchError::Container { image, .. }) if image == "localhost:1/none"),
         "{error}"
     );
+}
+
+#[test]
+fn a_container_that_cannot_be_is_refused_before_anything_runs() {
+    let refused = [
+        Container::new(""),
+        Container::new("--privileged"),
+        Container::new(IMAGE).cpus(0.0),
+        Container::new(IMAGE).cpus(f64::NAN),
+        Container::new(IMAGE).option("volume"),
+    ];
+    for container in refused {
+        let settings = CommandSettings::new().container(container);
+        let command = Command::new("true").settings(settings.clone());
+        let (mut one, mut many, mut all) = (Job::new("one"), Job::new("many"), Job::new("all"));
+        one.add(Task::command("task", command.clone()));
+        many.commands("tasks", [command]);
+        all.command_settings(settings);
+        for job in [one, many, all] {
+            let error = job.check().unwrap_err();
+            assert!(
+                error.to_string().contains("its container can't be"),
+                "{error}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(crate) use settings::Workplace;
 #[cfg(feature = "data")]
 pub(crate) use {settings::Variable, sweep::Parameter};
 
+use crate::model::DefectKind;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
@@ -169,6 +170,11 @@ impl Command {
     /// See [`CommandSettings::container`].
     pub fn container(self, container: impl Into<Container>) -> Self {
         self.settings(CommandSettings::new().container(container))
+    }
+
+    /// What is wrong with it, as far as can be told before it runs.
+    pub(crate) fn defect(&self) -> Option<DefectKind> {
+        self.settings.defect()
     }
 
     /// The program.

@@ -1,6 +1,7 @@
 //! How commands run: their environment, limits, and what is kept of them.
 
 use super::{Container, ContainerEngine};
+use crate::model::DefectKind;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -166,6 +167,12 @@ impl CommandSettings {
             secret,
         });
         self
+    }
+
+    /// What is wrong with them.
+    pub(crate) fn defect(&self) -> Option<DefectKind> {
+        let problem = self.container.as_ref().and_then(Container::problem);
+        problem.map(DefectKind::Container)
     }
 
     /// What is not set, from `defaults`.
