@@ -18,8 +18,8 @@ static SUM: Function<[u64], u64> = Function::new("sum", |all: &[u64]| all.iter()
 /// How many primes there are from one number on, and below another.
 fn primes(&(from, to): &(u64, u64)) -> u64 {
     let is_prime = |n: &u64| {
-        let mut divisors = (2..).take_while(|divisor| divisor * divisor <= *n);
-        *n > 1 && !divisors.any(|divisor| n % divisor == 0)
+        let mut divisors = (2u64..).take_while(|divisor| divisor * divisor <= *n);
+        *n > 1 && !divisors.any(|divisor| n.is_multiple_of(divisor))
     };
     (from..to).filter(is_prime).count() as u64
 }

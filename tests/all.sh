@@ -4,8 +4,8 @@
 #   bash tests/all.sh                 all of it
 #   bash tests/all.sh lint tests      only these sections
 #
-# PROPTEST_CASES, BATCHYARD_SEEDS, BATCHYARD_CHAOS (in seconds) and LOOM_MAX_PREEMPTIONS choose how much of each search is
-# made; tests/long.sh makes the long ones.
+# PROPTEST_CASES, BATCHYARD_SEEDS, BATCHYARD_CHAOS (in seconds), BATCHYARD_KILLS and LOOM_MAX_PREEMPTIONS choose how much of
+# each search is made; tests/long.sh makes the long ones.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tests/lib.sh
@@ -15,6 +15,7 @@ export PROPTEST_CASES="${PROPTEST_CASES:-256}"
 export BATCHYARD_SEEDS="${BATCHYARD_SEEDS:-1000}"
 export BATCHYARD_CHAOS="${BATCHYARD_CHAOS:-3}"
 export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-2}"
+export BATCHYARD_KILLS="${BATCHYARD_KILLS:-12}"
 
 # What the tests need beyond the toolchain, by name: need_debian, need_python, need_npm and need_cargo (tests/lib.sh).
 # Only what a test really uses stands here.

@@ -32,6 +32,12 @@ section_simulation() {
     some_tests within 120 cargo test --all-features --test simulation
 }
 
+# A program that is killed at random instants, and journals that end anywhere.
+section_durable() {
+    BATCHYARD_KILLS=200 some_tests within 120 cargo test --release --all-features --test durable
+    some_tests within 120 cargo test --release --lib --features journal journal::
+}
+
 # Children are killed at random, under load: tests/process/chaos.rs.
 section_chaos() {
     some_tests within 30 cargo test --release --all-features --test process chaos
@@ -42,6 +48,6 @@ section_loom() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- models simulation chaos loom
+    set -- models simulation durable chaos loom
 fi
 run_sections "$@"

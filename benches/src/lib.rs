@@ -20,7 +20,7 @@
 //! | `jobs` | what a small job costs, many of them through one pool | `benches/jobs.rs` |
 //! | `scoring` | what a mini-batch costs on threads and in Python processes, and a row of a table | `benches/scoring.rs` |
 //! | `policy` | what tasks with priorities and requests cost, in time and in memory | `benches/policy.rs` |
-//! | `process` | what a command costs beyond starting its program | `benches/process.rs` |
+//! | `process` | what a command costs beyond starting its program, and a function in a child process | `benches/process.rs` |
 //!
 //! What the machine can do is called `limit`: written with flat arrays, atomics, deques and threads, and nothing else.
 //! A contender that isn't installed is left out with a note. `setup.sh` installs those that cargo doesn't.
@@ -34,6 +34,7 @@ pub mod contenders;
 pub mod cpp;
 pub mod crew;
 pub mod csr;
+pub mod functions;
 pub mod harness;
 pub mod memory;
 pub mod options;

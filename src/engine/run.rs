@@ -132,6 +132,12 @@ impl Run {
         self.flow.locate(task)
     }
 
+    /// Whether a task has inputs to let go of.
+    pub(super) fn reads(&self, task: TaskId) -> bool {
+        let place = self.locate(task);
+        place.is_some_and(|place| place.segment.job.units[place.node as usize].kind().reads)
+    }
+
     /// All single tasks, and all arrays as wholes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.flow.segments().flat_map(|segment| {
@@ -247,6 +253,11 @@ impl Run {
         self.observe(false);
         *lock(&self.ended_at) = None;
         self.ended.store(false, Ordering::Release);
+        #[cfg(feature = "journal")]
+        self.durable.iter().for_each(|durable| {
+            durable.set_end(false);
+            durable.call();
+        });
     }
 
     /// How long it has been under way, or was.

@@ -11,9 +11,19 @@ use std::sync::Arc;
 
 #[cfg(feature = "journal")]
 impl Run {
-    /// Tasks that have not ended any more, since this was asked last.
+    /// Tasks that have not ended any more, since this was asked last: that they had is forgotten.
     pub(crate) fn take_again(&self) -> Vec<TaskId> {
-        self.ledger().take_again()
+        let mut ledger = self.ledger();
+        let again = ledger.take_again();
+        if let Some(durable) = self.durable.as_ref().filter(|_| !again.is_empty()) {
+            let mut written = durable.written();
+            for &task in &again {
+                written.set(task, false);
+                let node = self.locate(task).map(|place| place.task());
+                node.into_iter().for_each(|node| written.set(node, false));
+            }
+        }
+        again
     }
 
     /// What has changed since the last report, beside what tasks have ended.
@@ -45,24 +55,24 @@ impl Run {
         let Some(durable) = &self.durable else {
             return true;
         };
-        if durable.has(task) {
-            return true;
-        }
         let array = self
             .job()
             .array_of_node(task.0)
             .filter(|_| !task.is_element());
-        let failed: Vec<_> = match array.map(|array| &self.flow.first.job.arrays[array]) {
-            None => return false,
-            // It has no elements to be written down.
-            Some(part) if part.len == 0 => return true,
-            Some(part) => {
-                let (ids, ledger) = (part.ids(0..part.len), self.ledger());
-                let failed = ledger.failed_tasks();
-                failed.filter(|task| ids.contains(&task.0)).collect()
-            }
-        };
-        failed.into_iter().any(|task| durable.has(task))
+        let part = array.map(|array| &self.flow.first.job.arrays[array]);
+        let ids = part.map_or(task.0..task.0 + 1, |part| part.ids(0..part.len));
+        let ledger = self.ledger();
+        // That it had ended before it was to run again says nothing of its next end.
+        if ledger.is_to_run_again(&ids) {
+            return false;
+        }
+        // An array without elements has nothing to be written down.
+        if durable.has(task) || ids.is_empty() {
+            return true;
+        }
+        let failed = ledger.failed_tasks();
+        let mut failed = failed.filter(|failed| part.is_some() && ids.contains(&failed.0));
+        failed.any(|task| durable.has(task))
     }
 
     /// Whether the end of the run may be told: the program's end is no end of the run, and isn't written down.

@@ -2,7 +2,7 @@
 
 use super::{Lease, Outcome};
 #[cfg(all(feature = "process", target_os = "linux"))]
-use crate::engine::Run;
+use crate::engine::{Effects, Policy, Run};
 use crate::model::Panic;
 use crate::work::{AnyFunction, CodecError, Step};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,13 +48,17 @@ impl Lease {
 }
 
 /// Stores the outputs of several elements of one array of a run, which came back as bytes, and ends their attempts with
-/// that, in one transition. Those that it can't be done for are left, with their places.
+/// that and calls `then`, in one transition. Those that it can't be done for are left, with their places.
 #[cfg(all(feature = "process", target_os = "linux"))]
-pub(super) fn accept_all(leases: Vec<Lease>, outputs: &[&[u8]]) -> Vec<(usize, Lease)> {
+pub(super) fn accept_all(
+    leases: Vec<Lease>,
+    outputs: &[&[u8]],
+    then: &mut dyn FnMut(&mut Policy, &mut Effects),
+) -> Vec<(usize, Lease)> {
     let mut leases: Vec<Option<Lease>> = leases.into_iter().map(Some).collect();
     let first = leases.iter().flatten().next();
     if let Some(run) = first.map(|lease| lease.engine_run().clone()) {
-        let accept = || accept_of_run(&run, &mut leases, outputs);
+        let accept = || accept_of_run(&run, &mut leases, outputs, then);
         // A panic of the user's code is seen again when each is accepted by itself.
         let _ = catch_unwind(AssertUnwindSafe(accept));
     }
@@ -63,7 +67,12 @@ pub(super) fn accept_all(leases: Vec<Lease>, outputs: &[&[u8]]) -> Vec<(usize, L
 }
 
 #[cfg(all(feature = "process", target_os = "linux"))]
-fn accept_of_run(run: &Arc<Run>, leases: &mut [Option<Lease>], outputs: &[&[u8]]) -> Option<()> {
+fn accept_of_run(
+    run: &Arc<Run>,
+    leases: &mut [Option<Lease>],
+    outputs: &[&[u8]],
+    then: &mut dyn FnMut(&mut Policy, &mut Effects),
+) -> Option<()> {
     let task_of = |lease: &Option<Lease>| lease.as_ref().map(Lease::task_id);
     let first = run.locate(leases.iter().find_map(task_of)?)?;
     let index_of = |lease: &Option<Lease>| Some(run.locate(task_of(lease)?)?.index);
@@ -83,6 +92,7 @@ fn accept_of_run(run: &Arc<Run>, leases: &mut [Option<Lease>], outputs: &[&[u8]]
                 let succeeded = |lease: &mut Lease| lease.succeed(policy, effects, || put(at));
                 over.extend(lease.take_if(succeeded));
             }
+            then(policy, effects);
         });
     });
     Some(())
@@ -94,6 +104,7 @@ fn not_begun(error: CodecError) -> Outcome {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::expect_used, reason = "the helpers of tests may panic, too")]
 mod tests {
     use super::*;
     use crate::executor::{Executor, Feed, NodeSpec, Offer};

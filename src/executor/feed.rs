@@ -133,6 +133,17 @@ impl Node {
         policy.take(self.key, 1, true, effects)
     }
 
+    /// As [`try_take`](Node::try_take), in a transition that is under way.
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    pub(super) fn take_in(
+        &self,
+        room: u32,
+        policy: &mut Policy,
+        effects: &mut Effects,
+    ) -> Option<Grant> {
+        policy.take(self.key, room, false, effects).map(Grant::new)
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.engine.look(|policy| policy.is_over())
     }

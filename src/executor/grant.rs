@@ -339,7 +339,7 @@ impl Lease {
     }
 
     /// As [`complete`](Lease::complete), and in the same transition `then`, for which the attempt's share is free.
-    #[cfg(feature = "thread")]
+    #[cfg(any(feature = "thread", all(feature = "process", target_os = "linux")))]
     pub(super) fn complete_and<R>(
         mut self,
         outcome: Outcome,

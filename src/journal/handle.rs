@@ -149,6 +149,7 @@ impl Journal {
             }
             true => self.revive(&run, submission, &survey, files.as_ref())?,
         };
+        let had_ended = self.state.finished.is_some();
         let reuse = Reuse {
             warnings: std::mem::take(&mut self.warnings),
             ..reuse
@@ -157,6 +158,9 @@ impl Journal {
         run.tell_events(Some(run.now()));
         let started = engine.go_on(&run, offer, past);
         let started = started.inspect_err(|_| run.tell_events(None));
+        // What it had ended with is in the journal.
+        let finished = had_ended && run.has_ended();
+        durable.set_end(finished);
         let Journal {
             store, place, pace, ..
         } = self;

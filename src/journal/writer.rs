@@ -132,7 +132,7 @@ impl Writer {
             self.durable.set_end(false);
             self.append(&[Record::GoesOn])?;
         }
-        self.forget(run, &again)?;
+        self.forget(&again)?;
         let found = self.survey.look(run, &self.durable.written());
         let report = run.report();
         // Tasks were cancelled with the pool, not by anybody who meant them.
@@ -151,17 +151,9 @@ impl Writer {
     }
 
     /// Tasks that are to run again.
-    fn forget(&mut self, run: &Run, again: &[TaskId]) -> Result<(), Error> {
+    fn forget(&mut self, again: &[TaskId]) -> Result<(), Error> {
         if again.is_empty() {
             return Ok(());
-        }
-        {
-            let mut written = self.durable.written();
-            for &task in again {
-                written.set(task, false);
-                let node = run.job().locate(task).map(|(node, _)| TaskId(node));
-                node.into_iter().for_each(|node| written.set(node, false));
-            }
         }
         let ranges: Vec<_> = again.iter().map(|task| task.0..task.0 + 1).collect();
         self.append(&[Record::Again(Spans::new(&ranges))])

@@ -125,6 +125,7 @@ impl fmt::Display for CodecError {
 impl std::error::Error for CodecError {}
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::expect_used, reason = "the helpers of tests may panic, too")]
 mod tests {
     use super::*;
 

@@ -9,8 +9,10 @@
 mod closures;
 #[cfg(all(feature = "command", target_os = "linux"))]
 mod commands;
+mod formats;
 mod kill;
 mod looking;
+mod random;
 mod reopen;
 #[cfg(feature = "conformance")]
 mod stores;

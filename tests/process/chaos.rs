@@ -23,7 +23,7 @@ fn seconds() -> u64 {
 fn children_now(pool: &Pool) -> HashSet<u32> {
     let mut job = Job::new("who");
     let pids = job.map("pid", 0..CHILDREN as u64 * 4, &PID);
-    job.configure(&pids, TaskSettings::new().max_recoveries(1000));
+    job.configure(pids, TaskSettings::new().max_recoveries(1000));
     let run = pool.submit(job).unwrap();
     run.output(&pids).wait().unwrap().iter().copied().collect()
 }
@@ -65,7 +65,7 @@ fn round(pool: &Pool, round: u64) {
     let first = round * 10_000..(round + 1) * 10_000;
     let work = job.map("work", first.clone(), &WORK);
     let again = job.each("again", &work, &WORK);
-    job.keep(&again);
+    job.keep(again);
     for array in [&work, &again] {
         job.configure(array, TaskSettings::new().max_recoveries(1000));
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 fn pids(pool: &Pool, tasks: u64) -> Vec<u32> {
     let mut job = Job::new("pids");
     let pids = job.map("pid", 0..tasks, &PID);
-    job.keep(&pids);
+    job.keep(pids);
     pool.submit(job)
         .unwrap()
         .output(&pids)
@@ -44,7 +44,7 @@ fn a_child_that_has_grown_too_large_is_replaced() {
     let mut job = Job::new("grow");
     let first = job.map("first", [300usize << 20], &GROW);
     let second = job.map("second", [1usize], &GROW);
-    job.order(&first, &second);
+    job.order(first, second);
     let run = pool.submit(job).unwrap();
     let pid = |at| *run.output(at).wait().unwrap();
     let (first, second) = (pid(first.at(0)), pid(second.at(0)));
@@ -56,7 +56,7 @@ fn each_child_is_initialised_before_its_first_task() {
     let pool = Pool::new(children(2).recycle_after(3).initialise(&LOAD, &7).unwrap());
     let mut job = Job::new("loaded");
     let loaded = job.map("loaded", 0..12u64, &LOADED);
-    job.keep(&loaded);
+    job.keep(loaded);
     let run = pool.submit(job).unwrap();
     assert_eq!(run.output(&loaded).wait().unwrap()[..], [7; 12]);
 }
@@ -86,7 +86,7 @@ fn nothing_of_the_parent_leaks_into_a_child() {
     let pool = Pool::new(children(1));
     let mut job = Job::new("surroundings");
     let seen = job.map("surroundings", [1u64], &SURROUNDINGS);
-    job.keep(&seen);
+    job.keep(seen);
     let run = pool.submit(job).unwrap();
     let seen = run.output(seen.at(0)).wait().unwrap().clone();
     assert!(
@@ -109,7 +109,7 @@ fn commands_run_beside_functions() {
     let pool = Pool::new(children(1));
     let mut job = Job::new("both");
     let pid = job.map("pid", 0..5u64, &PID);
-    job.add(Task::command("true", "true").after(&pid));
+    job.add(Task::command("true", "true").after(pid));
     job.commands(
         "echo",
         ["a", "b"].map(|word| Command::new("echo").arg(word)),
@@ -136,7 +136,7 @@ fn a_worker_local_state_is_the_childs_own_for_a_run() {
     for _ in 0..2 {
         let mut job = Job::new("local");
         let local = job.map("local", 0..5u64, &LOCAL);
-        job.keep(&local);
+        job.keep(local);
         let run = pool.submit(job).unwrap();
         assert_eq!(run.output(&local).wait().unwrap()[..], [1, 2, 3, 4, 5]);
     }

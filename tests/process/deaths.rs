@@ -93,7 +93,7 @@ fn a_poison_task_is_retried_as_often_as_its_settings_say() {
     let settings = TaskSettings::new()
         .max_retries(2)
         .backoff(batchyard::Backoff::none());
-    job.configure(&poison, settings);
+    job.configure(poison, settings);
     let others = job.map("others", [End::Well; 200], &END);
     let run = pool.submit(job).unwrap();
     run.wait().unwrap_err();
@@ -109,7 +109,7 @@ fn another_attempt_knows_its_number() {
     let mut job = Job::new("attempts");
     let second = job.map("second", [0u64], &SECOND_ATTEMPT);
     job.configure(
-        &second,
+        second,
         TaskSettings::new()
             .max_retries(1)
             .backoff(batchyard::Backoff::none()),
@@ -129,7 +129,7 @@ fn exit_codes_and_final_errors_mean_what_they_mean_on_threads() {
             .backoff(batchyard::Backoff::none())
     };
     let last = job.map("final", [7u64], &FINAL);
-    job.configure(&last, settings());
+    job.configure(last, settings());
     let run = pool.submit(job).unwrap();
     let error = run.output(code.at(0)).wait().unwrap_err();
     assert_eq!(error.cause::<ExitCode>(), Some(&ExitCode(7)));

@@ -33,7 +33,7 @@ fn is_alive(pid: u32) -> bool {
 fn job_of(function: &'static Function<PathBuf, ()>, file: PathBuf, settings: TaskSettings) -> Job {
     let mut job = Job::new("ends");
     let array = job.map("body", [file], function);
-    job.configure(&array, settings);
+    job.configure(array, settings);
     job
 }
 
@@ -137,4 +137,25 @@ fn progress_of_a_body_in_a_child_is_heard() {
         matches!(event.kind, EventKind::ProgressReported { .. })
     });
     assert!(reported);
+}
+
+#[test]
+fn no_child_outlives_an_application_that_is_killed() {
+    const NAME: &str = "ends::no_child_outlives_an_application_that_is_killed";
+    if let Some(file) = std::env::var_os("BATCHYARD_DOOMED") {
+        let job = job_of(&DEAF, file.into(), TaskSettings::new());
+        return Pool::new(children(1)).submit(job).unwrap().wait().unwrap();
+    }
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("begun");
+    let mut application = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture"])
+        .env("BATCHYARD_DOOMED", &file)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = pid_in(&file);
+    application.kill().unwrap();
+    application.wait().unwrap();
+    until("the child is gone", || !is_alive(pid));
 }

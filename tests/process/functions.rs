@@ -52,13 +52,14 @@ pub(crate) static GROW: Function<usize, u32> = Function::new("grow", grow);
 pub(crate) static SURROUNDINGS: Function<u64, Surroundings> =
     Function::new("surroundings", surroundings);
 pub(crate) static LOCAL: Function<u64, u64> = Function::with_context("local", local);
+pub(crate) static LOGS: Function<u64, ()> = Function::new("logs", logs);
 /// Of another type than the one the children know.
 pub(crate) static OTHER: Function<String, u64> = Function::new("unknown", |text| text.len() as u64);
 pub(crate) static SUM: Function<[u64], u64> = Function::new("sum", |all: &[u64]| all.iter().sum());
 pub(crate) static WORK: Function<u64, u64> = Function::new("work", work);
 
 /// All but [`OTHER`].
-pub(crate) static ALL: [&dyn AnyFunction; 21] = [
+pub(crate) static ALL: [&dyn AnyFunction; 22] = [
     &PID,
     &END,
     &ECHO,
@@ -80,6 +81,7 @@ pub(crate) static ALL: [&dyn AnyFunction; 21] = [
     &LOCAL,
     &SUM,
     &WORK,
+    &LOGS,
 ];
 
 static STATE: OnceLock<u64> = OnceLock::new();
@@ -207,6 +209,12 @@ fn surroundings(_: &u64) -> Surroundings {
         ignored_signals: line("SigIgn:"),
         stdin,
     }
+}
+
+fn logs(n: &u64) {
+    tracing::warn!(number = n, "careful");
+    tracing::info!("all is well");
+    tracing::debug!("nobody wants to know");
 }
 
 /// How often this worker has been here in this run.

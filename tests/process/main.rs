@@ -11,6 +11,8 @@ mod children;
 mod deaths;
 mod ends;
 mod functions;
+#[cfg(feature = "tracing")]
+mod logging;
 mod output;
 mod refusals;
 mod values;

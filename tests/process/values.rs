@@ -33,7 +33,7 @@ fn a_hundred_megabytes_pass_both_ways() {
     let mut job = Job::new("large");
     let text = "large ".repeat((100 << 20) / 6);
     let echoed = job.map("text", [text.clone()], &TEXT);
-    job.keep(&echoed);
+    job.keep(echoed);
     let run = pool.submit(job).unwrap();
     assert!(run.output(&echoed).wait().unwrap()[0] == text);
 }
@@ -45,7 +45,7 @@ fn values_of_all_sizes_keep_their_order() {
     let sizes = (0..200usize).map(|n| vec![n as u8; n * n * 7 % 200_000]);
     let values: Vec<Vec<u8>> = sizes.collect();
     let echoed = job.map("echo", values.clone(), &ECHO);
-    job.keep(&echoed);
+    job.keep(echoed);
     let run = pool.submit(job).unwrap();
     assert!(run.output(&echoed).wait().unwrap()[..] == values[..]);
 }

@@ -21,6 +21,8 @@ pub(crate) struct Charge {
     gpus: Option<Arc<[u32]>>,
     /// For tasks that lanes may start, and not for one that the policy started.
     plain: bool,
+    /// One that the policy started, and that waits in a grant to be begun.
+    begins_later: AtomicBool,
     /// Its share has gone back before its last holder let go.
     returned: AtomicBool,
     /// The task begun last, plus one.
@@ -40,8 +42,8 @@ pub(super) struct Share {
 #[derive(Default)]
 pub(super) struct Charges {
     out: FxHashMap<u64, Out>,
-    /// How many of each run are for plain tasks: those of lanes are.
-    plain: BTreeMap<RunRank, u32>,
+    /// How many of each run are for tasks that may be wanted back before they are begun.
+    recallable: BTreeMap<RunRank, u32>,
     made: u64,
     places: Places,
 }
@@ -55,7 +57,7 @@ impl Charges {
     pub(super) fn make(&mut self, run: &Arc<Run>, share: Share) -> Arc<Charge> {
         self.made += 1;
         if share.group.is_none() {
-            *self.plain.entry(run.rank()).or_default() += 1;
+            self.count_recallable(run.rank());
         }
         let gpus: Vec<_> = share
             .allocation
@@ -70,6 +72,7 @@ impl Charges {
             spot: self.places.take(share.node),
             gpus: (!gpus.is_empty()).then(|| gpus.into()),
             plain: share.group.is_none(),
+            begins_later: AtomicBool::new(false),
             returned: AtomicBool::new(false),
             task: AtomicU32::new(0),
             lane: OnceLock::new(),
@@ -82,19 +85,30 @@ impl Charges {
         charge
     }
 
-    /// A charge for plain tasks of the run is back.
-    fn end_plain(&mut self, rank: RunRank) {
-        if let Some(count) = self.plain.get_mut(&rank) {
+    /// A task that the policy started is begun later, and may be wanted back until then.
+    pub(super) fn begins_later(&mut self, charge: &Charge) {
+        if !charge.plain && !charge.begins_later.swap(true, Ordering::Relaxed) {
+            self.count_recallable(charge.run.rank());
+        }
+    }
+
+    fn count_recallable(&mut self, rank: RunRank) {
+        *self.recallable.entry(rank).or_default() += 1;
+    }
+
+    /// A charge for such tasks of the run is back.
+    fn end_recallable(&mut self, rank: RunRank) {
+        if let Some(count) = self.recallable.get_mut(&rank) {
             *count -= 1;
             if *count == 0 {
-                self.plain.remove(&rank);
+                self.recallable.remove(&rank);
             }
         }
     }
 
-    /// The runs that somebody has plain tasks of, the more urgent first.
-    pub(super) fn plain_runs(&self) -> impl Iterator<Item = &RunRank> {
-        self.plain.keys()
+    /// The runs that somebody has tasks of which may be wanted back, the more urgent first.
+    pub(super) fn recallable_runs(&self) -> impl Iterator<Item = &RunRank> {
+        self.recallable.keys()
     }
 
     pub(super) fn are_all_back(&self) -> bool {
@@ -122,8 +136,8 @@ impl Policy {
         };
         self.charges.places.give_back(charge.spot);
         self.placing.release(share.node, share.allocation);
-        if charge.plain {
-            self.charges.end_plain(charge.run.rank());
+        if charge.plain || charge.begins_later.load(Ordering::Relaxed) {
+            self.charges.end_recallable(charge.run.rank());
         }
         share
             .group

@@ -148,6 +148,13 @@ impl Ledger {
         changes.map_or_else(Vec::new, |changes| std::mem::take(&mut changes.again))
     }
 
+    /// Whether it is not yet written down of one of these tasks, by id, that it has not ended any more.
+    #[cfg(feature = "journal")]
+    pub(in crate::engine) fn is_to_run_again(&self, ids: &Range<u32>) -> bool {
+        let changes = self.changes.as_ref();
+        changes.is_some_and(|changes| changes.again.iter().any(|task| ids.contains(&task.0)))
+    }
+
     /// The tasks of which there is more to say, each once.
     #[cfg(feature = "journal")]
     pub(super) fn take_changed(&mut self) -> Vec<TaskId> {

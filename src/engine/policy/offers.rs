@@ -42,7 +42,7 @@ impl Policy {
             entry.is_some_and(Entry::shares_plain)
         };
         let ready = self.offers.ready.iter().find(has_plain).copied();
-        let lanes = self.charges.plain_runs().filter(|_| shared);
+        let lanes = self.charges.recallable_runs().filter(|_| shared);
         let surplus = { lanes }.find(has_surplus).copied();
         match (ready, surplus) {
             (Some(ready), Some(surplus)) => Some(ready.min(surplus)),
@@ -58,9 +58,9 @@ impl Policy {
         }
     }
 
-    /// Whoever has plain tasks of such a run is asked to look whether it is to give back what it has not begun.
+    /// Whoever has tasks of such a run is asked to look whether it is to give back what it has not begun.
     pub(super) fn recall(&self, of: impl Fn(RunRank) -> bool) {
-        let runs = self.charges.plain_runs().filter(|rank| of(**rank));
+        let runs = self.charges.recallable_runs().filter(|rank| of(**rank));
         let entries = runs.filter_map(|rank| self.runs.get(rank));
         entries.for_each(|entry| entry.run.flow().gate.raise());
     }

@@ -115,7 +115,9 @@ impl Policy {
         if entry.had_strays && run.ledger().strays.may_not_release(task) {
             return;
         }
-        effects.release.push((entry.run.clone(), task));
+        if run.reads(task) {
+            effects.release.push((entry.run.clone(), task));
+        }
     }
 
     /// As well for what an array wanted as a whole.

@@ -67,7 +67,10 @@ impl Policy {
         effects.wake = self.has_or_shares_work();
         Some(match lanes {
             true => self.begin_taken(taken, effects),
-            false => taken,
+            false => {
+                self.charges.begins_later(&taken.charge);
+                taken
+            }
         })
     }
 

@@ -4,7 +4,8 @@ use super::board::Board;
 use super::frames::{self, FrameTooLarge, HEADER};
 use super::printed::Streams;
 use super::protocol::{BatchHead, ItemHead, MOST_ITEMS, Place, Record, Said};
-use crate::engine::Run;
+use crate::engine::{Effects, Policy, Run};
+use crate::executor::grant::Grant;
 use crate::executor::{Lease, LeaseId, Outcome, elsewhere};
 use crate::model::{BoxError, PreProcessingError, ProgressReport, Returned, TaskId};
 use crate::work::{Host, encode, take};
@@ -39,6 +40,7 @@ pub(super) struct Batch {
     records: Vec<u8>,
     /// Items that were stopped.
     stopped: Vec<usize>,
+    next: Option<Grant>,
 }
 
 impl Batch {
@@ -145,7 +147,10 @@ impl Batch {
     }
 
     /// Takes what the child has recorded meanwhile.
-    pub(super) fn harvest(&mut self, board: &Board, streams: &Streams) {
+    ///
+    /// The end of the last of the batch, and what is taken next with `take_next`, are one transition: so no other minder is woken
+    /// for what this one goes on with.
+    pub(super) fn harvest(&mut self, board: &Board, streams: &Streams, take_next: &TakeNext<'_>) {
         let mut records = std::mem::take(&mut self.records);
         records.clear();
         let mut ends = Vec::new();
@@ -162,7 +167,7 @@ impl Batch {
                 Ok((Record::Succeeded, output)) if self.is_element(item) => {
                     outputs.push((item, output));
                 }
-                _ => self.take_record(item, bytes, streams),
+                _ => self.take_record(item, bytes, streams, take_next),
             }
         }
         let nodes: Vec<_> = outputs
@@ -172,14 +177,14 @@ impl Batch {
         let mut rest = &outputs[..];
         for nodes in nodes.chunk_by(TaskId::eq) {
             let (outputs, later) = rest.split_at(nodes.len());
-            self.accept(outputs);
+            self.accept(outputs, take_next);
             rest = later;
         }
         self.records = records;
     }
 
     /// Successes of elements of one array.
-    fn accept(&mut self, outputs: &[(usize, &[u8])]) {
+    fn accept(&mut self, outputs: &[(usize, &[u8])], take_next: &TakeNext<'_>) {
         let mut leases = Vec::with_capacity(outputs.len());
         let mut bytes = Vec::with_capacity(outputs.len());
         for &(item, output) in outputs {
@@ -189,7 +194,14 @@ impl Batch {
             }
         }
         self.left -= leases.len();
-        for (at, lease) in elsewhere::accept_all(leases, &bytes) {
+        let (is_last, next) = (self.left == 0, &mut self.next);
+        let mut then = |policy: &mut Policy, effects: &mut Effects| {
+            // One that is there already must not be dropped under the lock.
+            if is_last && next.is_none() {
+                *next = take_next(policy, effects);
+            }
+        };
+        for (at, lease) in elsewhere::accept_all(leases, &bytes, &mut then) {
             let outcome = lease.accept(bytes[at]);
             lease.complete(outcome);
         }
@@ -202,18 +214,26 @@ impl Batch {
     }
 
     /// What came of an item.
-    pub(super) fn take_record(&mut self, item: usize, bytes: &[u8], streams: &Streams) {
+    pub(super) fn take_record(
+        &mut self,
+        item: usize,
+        bytes: &[u8],
+        streams: &Streams,
+        take_next: &TakeNext<'_>,
+    ) {
         let Ok((record, output)) = take(bytes) else {
-            return self.complete(item, |_| Outcome::Failed("sent nonsense".into()));
+            let nonsense = |_: &Lease| Outcome::Failed("sent nonsense".into());
+            return self.complete(item, nonsense, take_next);
         };
         match record {
-            Record::Succeeded => self.complete(item, |lease| lease.accept(output)),
+            Record::Succeeded => self.complete(item, |lease| lease.accept(output), take_next),
             Record::Failed(failure) => {
-                self.complete(item, |_| Outcome::Failed(failure.into_error()));
+                let failed = |_: &Lease| Outcome::Failed(failure.into_error());
+                self.complete(item, failed, take_next);
             }
             Record::Skipped => {
                 let stopped = self.stopped.contains(&item);
-                self.complete(item, |_| not_run(stopped));
+                self.complete(item, |_| not_run(stopped), take_next);
             }
             Record::Printed { items, ranges } => {
                 let first = (item + 1).saturating_sub(items as usize);
@@ -232,20 +252,33 @@ impl Batch {
         }
     }
 
-    fn complete(&mut self, item: usize, outcome: impl FnOnce(&Lease) -> Outcome) {
+    fn complete(
+        &mut self,
+        item: usize,
+        outcome: impl FnOnce(&Lease) -> Outcome,
+        take_next: &TakeNext<'_>,
+    ) {
         let item = self.items.get_mut(item);
         if let Some(lease) = item.and_then(|item| item.lease.take()) {
             self.left -= 1;
             let outcome = outcome(&lease);
-            lease.complete(outcome);
+            match self.left == 0 && self.next.is_none() {
+                true => self.next = lease.complete_and(outcome, take_next).flatten(),
+                false => lease.complete(outcome),
+            }
         }
+    }
+
+    /// What was taken with the end of the last.
+    pub(super) fn take_next(&mut self) -> Option<Grant> {
+        self.next.take()
     }
 
     /// Gives back, for others, what has surely not been begun.
     pub(super) fn take_back(&mut self, board: &Board) {
         for item in board.take_back()..self.items.len() {
             let stopped = self.stopped.contains(&item);
-            self.complete(item, |_| not_run(stopped));
+            self.complete(item, |_| not_run(stopped), &nothing);
         }
     }
 
@@ -253,10 +286,11 @@ impl Batch {
     pub(super) fn bury(&mut self, running: Option<usize>, mut died: impl FnMut() -> Outcome) {
         for item in 0..self.items.len() {
             let stopped = self.stopped.contains(&item);
-            self.complete(item, |_| match Some(item) == running && !stopped {
+            let outcome = |_: &Lease| match Some(item) == running && !stopped {
                 true => died(),
                 false => not_run(stopped),
-            });
+            };
+            self.complete(item, outcome, &nothing);
         }
     }
 
@@ -323,6 +357,14 @@ impl Batch {
     fn lease(&self, item: u32) -> Option<&Lease> {
         self.items.get(item as usize)?.lease.as_ref()
     }
+}
+
+/// Takes what a minder does next, in a transition that is under way.
+pub(super) type TakeNext<'a> = dyn Fn(&mut Policy, &mut Effects) -> Option<Grant> + 'a;
+
+/// For those who will look for it themselves.
+pub(super) fn nothing(_: &mut Policy, _: &mut Effects) -> Option<Grant> {
+    None
 }
 
 fn place_of(lease: &Lease) -> Option<Place> {

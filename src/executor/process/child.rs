@@ -3,15 +3,16 @@
 use super::board::Board;
 use super::death::ChildDied;
 use super::frames::{self, Arrival, Incoming};
+use super::logging;
 use super::printed::Streams;
 use super::protocol::{Said, Setup, VARIABLE, VERSION};
 use super::settings::Settings;
 use crate::agent::{Companion, Companions, Stop};
 use crate::model::{Fingerprint, LaunchError};
 use crate::work::{AnyFunction, encode, take};
+use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use std::collections::HashMap;
 use std::io::{self, IoSlice, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -37,7 +38,7 @@ pub(super) struct Child {
     pub(super) streams: Streams,
     functions: Vec<Fingerprint>,
     /// Where it has the functions that were looked for, by their addresses here.
-    places: HashMap<usize, Result<u32, Unknown>>,
+    places: FxHashMap<usize, Result<u32, Unknown>>,
     /// How many items it was sent.
     pub(super) served: u64,
     /// How much memory it had when it was last weighed.
@@ -83,13 +84,13 @@ pub(super) enum StartError {
 #[derive(Clone, Debug, Error)]
 pub(super) enum Unknown {
     #[error("the child process does not know {0}; add it to its registry")]
-    Missing(Fingerprint),
+    Missing(Box<Fingerprint>),
     #[error(
         "the child process knows the function as {theirs}, its parent as {ours}; build both anew, or raise the version"
     )]
     Differs {
-        ours: Fingerprint,
-        theirs: Fingerprint,
+        ours: Box<Fingerprint>,
+        theirs: Box<Fingerprint>,
     },
 }
 
@@ -119,7 +120,7 @@ impl Child {
             board,
             streams,
             functions: Vec::new(),
-            places: HashMap::new(),
+            places: FxHashMap::default(),
             served: 0,
             resident: 0,
         };
@@ -276,6 +277,7 @@ fn setup(settings: &Settings) -> io::Result<Vec<u8>> {
         frame_limit: settings.frame_limit,
         init: settings.init.clone(),
         weigh: settings.recycle_above.is_some(),
+        log_level: logging::level(),
     };
     let mut frame = Vec::new();
     frames::begin(&mut frame);
@@ -291,7 +293,10 @@ fn find(functions: &[Fingerprint], ours: Fingerprint) -> Result<u32, Unknown> {
     let same_name = functions.iter().filter(|theirs| theirs.name == ours.name);
     let nearest = same_name.min_by_key(|theirs| theirs.version != ours.version);
     Err(match nearest.cloned() {
-        Some(theirs) => Unknown::Differs { ours, theirs },
-        None => Unknown::Missing(ours),
+        Some(theirs) => Unknown::Differs {
+            ours: Box::new(ours),
+            theirs: Box::new(theirs),
+        },
+        None => Unknown::Missing(Box::new(ours)),
     })
 }

@@ -121,7 +121,7 @@ fn become_child(entry: Entry) -> ! {
 ///
 /// batchyard::process_tests!(children, registry![SQUARE]);
 ///
-/// #[test]
+/// // A test:
 /// fn squares() -> batchyard::Result<()> {
 ///     let pool = batchyard::Pool::new(children(2)?);
 ///     // ..

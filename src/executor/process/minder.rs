@@ -1,10 +1,11 @@
 //! A thread that minds one child: takes grants, has the child run them, and replaces it when it is dead or worn.
 
-use super::batch::{Batch, not_begun};
+use super::batch::{Batch, not_begun, nothing};
 use super::child::{Child, Heard, StartError};
 use super::pace::{Kind, Pace};
 use super::protocol::Said;
 use super::staff::{Mailbox, Staff};
+use crate::engine::{Effects, Policy};
 use crate::executor::grant::{Grant, Started};
 use crate::executor::{Lease, LeaseId, Outcome};
 use crate::model::Returned;
@@ -12,9 +13,13 @@ use crate::work::AnyFunction;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
-/// After as long in one item, those behind it are given back.
-const LONG: Duration = Duration::from_millis(10);
+/// After as long in one item, those behind it are given back, if another child has nothing to do.
+const LONG: Duration = Duration::from_millis(20);
+
+/// After as many children that died before they began anything, the task that they were started for fails.
+const STILLBORN: u32 = 5;
 
 pub(super) struct Minder {
     staff: Arc<Staff>,
@@ -26,6 +31,8 @@ pub(super) struct Minder {
     begun: VecDeque<Lease>,
     /// Those of one grant that are to stop. Some may not be sent yet.
     stopped: Vec<LeaseId>,
+    /// How many children in a row have died before they began anything.
+    stillborn: u32,
 }
 
 enum Next {
@@ -46,13 +53,17 @@ impl Minder {
             pace: Pace::default(),
             begun: VecDeque::new(),
             stopped: Vec::new(),
+            stillborn: 0,
         }
     }
 
     /// Works until the pool is over or the staff is to shrink.
     pub(super) fn work(mut self) {
-        while let Next::Work(grant) = self.staff.feed.engine().bell().wait(|| self.next()) {
+        while let Next::Work(grant) = self.staff.idly(|bell| bell.wait(|| self.next())) {
             self.serve(grant);
+            while let Some(grant) = self.batch.take_next() {
+                self.serve(grant);
+            }
         }
         self.child.into_iter().for_each(Child::retire);
     }
@@ -61,8 +72,7 @@ impl Minder {
         if self.staff.may_leave() {
             return Some(Next::Leave);
         }
-        let room = u32::try_from(self.pace.guess()).unwrap_or(u32::MAX);
-        let work = self.staff.node.try_take(room).map(Next::Work);
+        let work = self.staff.node.try_take(self.pace.guess()).map(Next::Work);
         work.or_else(|| self.staff.node.is_over().then_some(Next::Leave))
     }
 
@@ -104,6 +114,10 @@ impl Minder {
         function: &'static dyn AnyFunction,
         others: &mut VecDeque<Lease>,
     ) {
+        if self.stillborn >= STILLBORN {
+            self.stillborn = 0;
+            return first.complete(not_begun(Stillborn));
+        }
         let child = match self
             .child
             .take()
@@ -147,14 +161,27 @@ impl Minder {
         let result = self.converse(&mut child, &frame);
         self.batch.give_back(frame);
         match result {
-            Ok(()) if self.staff.settings.is_worn(&child) => child.retire(),
-            Ok(()) => self.child = Some(child),
+            Ok(()) => self.keep(child),
             Err(Lost) => self.bury(child),
+        }
+    }
+
+    /// For the next batch, unless it has done enough.
+    fn keep(&mut self, child: Child) {
+        self.stillborn = 0;
+        match self.staff.settings.is_worn(&child) {
+            true => child.retire(),
+            false => self.child = Some(child),
         }
     }
 
     /// Sends the batch, and listens until it is through.
     fn converse(&mut self, child: &mut Child, frame: &[u8]) -> Result<(), Lost> {
+        let (staff, room) = (self.staff.clone(), self.pace.guess());
+        let take_next = |policy: &mut Policy, effects: &mut Effects| {
+            let wanted = !staff.has_too_many();
+            wanted.then(|| staff.node.take_in(room, policy, effects))?
+        };
         let mut sending = frame;
         let mut watch = Watch::default();
         child.served += self.batch.len() as u64;
@@ -162,16 +189,16 @@ impl Minder {
             let stop = Some(&self.mailbox.stop);
             match child.talk(&mut sending, stop, self.wait()) {
                 Heard::Said(Said::Done { resident, written }, _) => {
-                    self.batch.harvest(&child.board, &child.streams);
+                    self.batch.harvest(&child.board, &child.streams, &take_next);
                     child.streams.set_seen(written);
                     child.resident = resident;
                     // Of a sound child, nothing is left.
                     return (self.batch.left() == 0).then_some(()).ok_or(Lost);
                 }
                 Heard::Said(Said::Output { item }, record) => {
-                    self.batch.harvest(&child.board, &child.streams);
-                    self.batch
-                        .take_record(item as usize, &record, &child.streams);
+                    let (item, streams) = (item as usize, &child.streams);
+                    self.batch.harvest(&child.board, streams, &nothing);
+                    self.batch.take_record(item, &record, streams, &nothing);
                 }
                 Heard::Said(said, _) => self.batch.tell(said),
                 Heard::Stop => {
@@ -199,8 +226,8 @@ impl Minder {
             child.kill();
             return Err(Lost);
         }
-        if self.batch.left() > 1 && since >= LONG {
-            self.batch.harvest(&child.board, &child.streams);
+        if self.batch.left() > 1 && since >= LONG && self.staff.has_idle() {
+            self.batch.harvest(&child.board, &child.streams, &nothing);
             self.batch.take_back(&child.board);
         }
         Ok(())
@@ -208,7 +235,7 @@ impl Minder {
 
     /// The child is dead: the attempt that it was in is charged, and nobody else.
     fn bury(&mut self, child: Child) {
-        self.batch.harvest(&child.board, &child.streams);
+        self.batch.harvest(&child.board, &child.streams, &nothing);
         let running = child.board.running();
         if let Some(running) = running {
             self.batch
@@ -219,6 +246,7 @@ impl Minder {
             Some(died) => Outcome::Failed(died.clone().into()),
             None => Outcome::Returned(Returned::NodeLost),
         });
+        self.stillborn = running.map_or(self.stillborn + 1, |_| 0);
     }
 }
 
@@ -227,6 +255,13 @@ fn kind_of(lease: &Lease) -> Option<Kind> {
     let address = std::ptr::from_ref(lease.function()?).cast::<()>() as usize;
     Some((lease.engine_run().seq(), address))
 }
+
+/// Whatever is sent to children, they die before they begin it.
+#[derive(Debug, Error)]
+#[error(
+    "{STILLBORN} child processes in a row have died before they began a task; does something end them?"
+)]
+struct Stillborn;
 
 /// Since when the child is in its item.
 #[derive(Default)]

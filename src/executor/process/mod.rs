@@ -197,14 +197,15 @@ impl ProcessExecutor {
         self
     }
 
-    /// Where commands have their working directories, as for
-    /// [threads](crate::executor::ProcessExecutor::work_directory).
+    /// Where commands have their working directories: a directory that is made if need be, and that nobody else may own.
+    /// Default: `batchyard-<user id>` in the system's directory for temporary files.
     pub fn work_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.workplace.base = Some(path.into());
         self
     }
 
-    /// For how long working directories that were kept stay. Default: a week.
+    /// For how long working directories that were kept stay: older ones, of pools that are no more, are removed when a
+    /// pool runs its first command. Default: a week.
     pub fn keep_work_for(mut self, time: Duration) -> Self {
         self.workplace.keep_for = time;
         self

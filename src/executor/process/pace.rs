@@ -25,8 +25,8 @@ pub(super) struct Pace {
 
 impl Pace {
     /// How many to take when it is not known what they are.
-    pub(super) fn guess(&self) -> usize {
-        self.last.max(1)
+    pub(super) fn guess(&self) -> u32 {
+        u32::try_from(self.last.max(1)).unwrap_or(u32::MAX)
     }
 
     /// How many of a kind should travel together.

@@ -29,6 +29,8 @@ pub(super) struct Setup {
     pub(super) init: Option<Init>,
     /// Whether it is to say how much memory it has.
     pub(super) weigh: bool,
+    /// Up to which level it is to send what it logs; 0 for nothing.
+    pub(super) log_level: u8,
 }
 
 /// A function that is called in each child before its first task.
@@ -241,6 +243,7 @@ impl StdError for BodyError {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::expect_used, reason = "the helpers of tests may panic, too")]
 mod tests {
     use super::*;
     use crate::work::{decode, encode};

@@ -3,6 +3,7 @@
 use super::board::Board;
 use super::frames::{Arrival, FrameTooLarge, Incoming};
 use super::line::{Line, RunHere};
+use super::logging;
 use super::printed::Prints;
 use super::protocol::{BatchHead, Failure, ItemHead, Place, Record, Said, Setup, VERSION};
 use crate::model::{BoxError, Panic, Permanent, TaskId};
@@ -35,7 +36,7 @@ pub(super) fn serve(registry: &Registry) -> io::Result<()> {
     };
     let setup: Setup = decode(frame).map_err(io::Error::other)?;
     Panic::note_places();
-    super::logging::forward(&line);
+    logging::forward(&line, setup.log_level);
     let mut server = Server::new(registry, &setup, line);
     server.greet()?;
     if let Err(why) = prepare(registry, &setup, &server.line) {

@@ -7,7 +7,7 @@ use crate::agent::{Companions, Stop};
 use crate::executor::commands::Commands;
 use crate::executor::{Feed, LeaseId, Node, NodeSpec};
 use crate::model::{Error, ErrorKind, Result};
-use crate::sync::lock;
+use crate::sync::{Bell, lock};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
@@ -23,6 +23,8 @@ pub(super) struct Staff {
     /// How many minders there should be, and how many there are.
     target: AtomicU32,
     present: AtomicU32,
+    /// How many minders wait for work.
+    idle: AtomicU32,
     minders: Mutex<Vec<(Arc<Mailbox>, JoinHandle<()>)>>,
 }
 
@@ -42,6 +44,7 @@ impl Staff {
             companions: OnceLock::new(),
             target: AtomicU32::new(0),
             present: AtomicU32::new(0),
+            idle: AtomicU32::new(0),
             minders: Mutex::default(),
         }
     }
@@ -61,6 +64,19 @@ impl Staff {
         (before..minders).try_for_each(|_| self.start_minder())
     }
 
+    /// Waits for work.
+    pub(super) fn idly<R>(&self, wait: impl FnOnce(&Bell) -> R) -> R {
+        self.idle.fetch_add(1, Ordering::Relaxed);
+        let result = wait(self.feed.engine().bell());
+        self.idle.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Whether a minder waits for work.
+    pub(super) fn has_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) > 0
+    }
+
     /// Whether the calling minder is one too many; if so, it is no longer counted.
     pub(super) fn may_leave(&self) -> bool {
         let leave = |present| (present > self.target.load(Ordering::Relaxed)).then(|| present - 1);
@@ -68,6 +84,11 @@ impl Staff {
             .present
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, leave);
         left.is_ok()
+    }
+
+    /// Whether a minder is to leave.
+    pub(super) fn has_too_many(&self) -> bool {
+        self.present.load(Ordering::Relaxed) > self.target.load(Ordering::Relaxed)
     }
 
     /// The attempt no longer counts: whoever has it stops it.
