@@ -50,9 +50,9 @@ pub use model::{
 };
 #[cfg(feature = "command")]
 pub use model::{
-    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
-    Usage,
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Container, ContainerEngine,
+    Ending, FileSource, LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep,
+    Tail, UploadError, Usage,
 };
 pub use observe::{
     ArrayProgress, Event, EventId, EventKind, Events, NodeId, NodeSnapshot, Progress, RunId,

@@ -20,7 +20,7 @@ export BATCHYARD_KILLS="${BATCHYARD_KILLS:-12}"
 # What the tests need beyond the toolchain, by name: need_debian, need_python, need_npm and need_cargo (tests/lib.sh).
 # Only what a test really uses stands here.
 install() {
-    need_debian gcc libc6-dev chromium tmux
+    need_debian gcc libc6-dev chromium tmux podman runc busybox-static
     need_program cargo-fmt cargo-clippy
     need_python pandas==3.1.1
     cargo --version
@@ -41,7 +41,7 @@ section_docs() {
 
 section_tests() {
     within 15 cargo test --workspace --all-features
-    within 5 cargo test --all-features --test pandas --test chromium --test tmux
+    within 5 cargo test --all-features --test pandas --test chromium --test tmux --test containers
 }
 
 # Each feature alone, none, the default and all of them: as a user would build the library.

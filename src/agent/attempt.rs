@@ -1,17 +1,21 @@
 //! One attempt of a command, step by step.
 
 use super::capture::{Capture, last_words};
-use super::directory::{AttemptDirectory, Leavings, Root};
+use super::container::{Contained, Fate, Order};
+use super::directory::{AttemptDirectory, Leavings};
+use super::environment::container;
 use super::launch::Launch;
 use super::supervise::{Cause, Supervised, Supervision};
 use super::sys::{Child, End, Tree};
-use super::{Agent, Assignment, Stop, files};
+use super::{Agent, Assignment, Site, Stop, files};
 use crate::model::{
-    BoxError, Captured, Command, CommandFailure, CommandOutput, CommandRules, Ending, ExitCode,
-    FileUploadError, Kept, LaunchError, LiveStream, PreProcessingError, Retention, Straggler,
-    UploadError, Usage,
+    BoxError, Captured, Command, CommandFailure, CommandOutput, CommandRules, Container, Ending,
+    ExitCode, FileUploadError, Kept, LaunchError, LiveStream, PreProcessingError, Retention,
+    Straggler, UploadError, Usage,
 };
 use rustix::process::Resource;
+use std::borrow::Cow;
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -24,6 +28,7 @@ const LAST_WORDS: u64 = 2 << 10;
 /// One attempt, until it has ended.
 pub(super) struct Attempt<'a> {
     agent: &'a Agent,
+    site: &'a Site,
     command: &'a Command,
     assignment: &'a Assignment<'a>,
     stop: &'a Stop,
@@ -45,7 +50,7 @@ struct Ended {
 impl<'a> Attempt<'a> {
     pub(super) fn begin(
         agent: &'a Agent,
-        root: &Arc<Root>,
+        site: &'a Site,
         command: &'a Command,
         assignment: &'a Assignment<'a>,
         stop: &'a Stop,
@@ -57,7 +62,8 @@ impl<'a> Attempt<'a> {
             stop,
             rules: CommandRules::of(&command.settings, assignment.settings),
             begun: Instant::now(),
-            directory: root.attempt()?,
+            directory: site.root.attempt()?,
+            site,
         })
     }
 
@@ -77,14 +83,73 @@ impl<'a> Attempt<'a> {
             agent
                 .surroundings
                 .of(self.command, &self.rules, self.assignment, &self.directory);
-        let launch = Launch::prepare(self.command, variables, &working, agent.leash.another())?;
+        let leash = agent.leash.another();
+        let container = container(self.command, self.assignment);
+        let contained = container
+            .map(|container| self.contain(container, &leash))
+            .transpose()?;
+        let (command, variables) = match container.zip(contained.as_ref()) {
+            None => (Cow::Borrowed(self.command), variables),
+            Some((container, contained)) => {
+                let wrapped = contained.wrap(container, variables, &self.order(&leash))?;
+                (Cow::Owned(wrapped.0), wrapped.1)
+            }
+        };
+        let launch = Launch::prepare(&command, variables, &working, leash)?;
         let (child, pipes) = launch.start(self.stop)?;
         let started = Instant::now();
-        self.limit(&child);
+        if contained.is_none() {
+            self.limit(&child);
+        }
         let tree = Tree::new(child.pid(), launch.into_leash(), &pipes);
         let supervised = self.supervise(&child, &tree, pipes);
         let end = child.reap().map_err(LaunchError::Stolen)?;
-        Ok(self.judge(&end, supervised, started.elapsed()))
+        let ended = self.judge(&end, supervised, started.elapsed());
+        match contained {
+            None => Ok(ended),
+            Some(contained) => self.of_program(ended, &contained),
+        }
+    }
+
+    fn contain(&self, container: &Container, leash: &CStr) -> Result<Contained, LaunchError> {
+        if let Some(problem) = container.problem() {
+            return Err(LaunchError::NoContainer(problem));
+        }
+        let engine = self.agent.engine(self.site)?;
+        Ok(Contained::new(engine, container, leash))
+    }
+
+    fn order<'b>(&'b self, leash: &'b CStr) -> Order<'b> {
+        Order {
+            command: self.command,
+            rules: &self.rules,
+            assignment: self.assignment,
+            directory: &self.directory,
+            leash,
+        }
+    }
+
+    /// Tells how the program in a container ended from how the engine did.
+    fn of_program(&self, mut ended: Ended, contained: &Contained) -> Result<Ended, LaunchError> {
+        let Some(Ending::Code(code)) = ended.ending else {
+            return Ok(ended);
+        };
+        match contained.fate(code) {
+            Fate::Ended => Ok(ended),
+            Fate::OutOfMemory => {
+                ended.ending = Some(Ending::OutOfMemory);
+                Ok(ended)
+            }
+            Fate::NeverStarted => {
+                let said = last_words(&ended.streams[1], LAST_WORDS);
+                let written = ended.streams.iter().filter_map(Captured::path);
+                drop(Leavings::new(
+                    written.map(Path::to_owned).collect(),
+                    self.directory.root(),
+                ));
+                Err(contained.never_started(said))
+            }
+        }
     }
 
     /// The system's limits hold from a moment after the start. One beyond the application's own can't be set, and isn't.

@@ -2,7 +2,7 @@
 
 use super::Assignment;
 use super::directory::AttemptDirectory;
-use crate::model::{Command, CommandRules, LaunchError};
+use crate::model::{Command, CommandRules, Container, LaunchError};
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,6 +10,9 @@ use std::path::Path;
 
 /// What commands see of the application's environment, unless they inherit all of it.
 const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
+
+/// What a container has of its own.
+const OF_CONTAINERS: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
 
 /// How programs are told how many threads to use.
 const THREADS: [&str; 7] = [
@@ -63,9 +66,12 @@ impl Surroundings {
         } else {
             &self.passed_on
         };
+        let container = container(command, assignment);
+        let is_own = |name: &OsStr| OF_CONTAINERS.iter().any(|own| name == *own);
         base.iter()
+            .filter(|(name, _)| container.is_none() || !is_own(name))
             .for_each(|(name, value)| environment.set(name, value));
-        self.describe_room(&mut environment, assignment);
+        self.describe_room(&mut environment, assignment, container.is_some());
         let given = assignment.settings.variables();
         for (name, value) in given.chain(command.settings.variables()) {
             environment.set(name, value);
@@ -75,16 +81,34 @@ impl Surroundings {
     }
 
     /// What the command may use.
-    fn describe_room(&self, environment: &mut Environment, assignment: &Assignment<'_>) {
+    fn describe_room(
+        &self,
+        environment: &mut Environment,
+        assignment: &Assignment<'_>,
+        is_contained: bool,
+    ) {
         let threads = assignment.threads.to_string();
         THREADS
             .iter()
             .for_each(|name| environment.set(name, &threads));
+        if is_contained && !assignment.gpus.is_empty() {
+            // It has no others, and counts them from 0.
+            return;
+        }
         if self.hides_gpus || !assignment.gpus.is_empty() {
             let gpus: Vec<_> = assignment.gpus.iter().map(u32::to_string).collect();
             environment.set("CUDA_VISIBLE_DEVICES", gpus.join(","));
         }
     }
+}
+
+/// The container that a command is to run in: its own, or its job's.
+pub(super) fn container<'a>(
+    command: &'a Command,
+    assignment: &'a Assignment<'_>,
+) -> Option<&'a Container> {
+    let own = command.settings.container.as_ref();
+    own.or(assignment.settings.container.as_ref())
 }
 
 /// Who the command is, in our words and in Azure Batch's.
@@ -133,6 +157,10 @@ impl Environment {
     pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
         let place = *self.places.get(OsStr::new(name))?;
         Some(&self.variables[place].1)
+    }
+
+    pub(super) fn into_variables(self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.variables.into_iter()
     }
 
     /// As the system takes it, the leash first.

@@ -8,6 +8,7 @@ mod attempt;
 mod capture;
 #[cfg(any(feature = "python", feature = "process"))]
 mod companion;
+mod container;
 mod directory;
 mod environment;
 mod files;
@@ -30,6 +31,7 @@ use crate::model::{
 use crate::sync::lock;
 use crate::work::LiveStreams;
 use attempt::Attempt;
+use container::Engine;
 use directory::Root;
 use environment::Surroundings;
 use oom::OomWatch;
@@ -55,6 +57,8 @@ struct Site {
     /// Its end is the watchdog's.
     #[expect(dead_code, reason = "held for what it does when it is dropped")]
     watchdog: Option<Watchdog>,
+    /// Found with the first command that wants a container.
+    engine: Mutex<Option<Arc<Engine>>>,
 }
 
 /// One attempt of a task that is a command, as the agent needs to know it.
@@ -99,8 +103,19 @@ impl Agent {
         stop: &Stop,
     ) -> Result<CommandOutput, BoxError> {
         let site = self.site().map_err(PreProcessingError::new)?;
-        let attempt = Attempt::begin(self, &site.root, command, assignment, stop);
+        let attempt = Attempt::begin(self, &site, command, assignment, stop);
         attempt.map_err(PreProcessingError::new)?.run()
+    }
+
+    /// What runs containers. The lock is held while the first is made, as for the site.
+    fn engine(&self, site: &Site) -> Result<Arc<Engine>, LaunchError> {
+        let mut engine = lock(&site.engine);
+        if let Some(engine) = &*engine {
+            return Ok(engine.clone());
+        }
+        let made = Arc::new(Engine::open(&self.workplace.containers, &self.leash)?);
+        *engine = Some(made.clone());
+        Ok(made)
     }
 
     /// The lock is held while the first is made: others need it too.
@@ -112,7 +127,11 @@ impl Agent {
         let root = Arc::new(self.workplace.open()?);
         // Without a shell there is none: then what the application leaves when it is killed stays.
         let watchdog = Watchdog::start(&self.leash).ok();
-        let made = Arc::new(Site { root, watchdog });
+        let made = Arc::new(Site {
+            root,
+            watchdog,
+            engine: Mutex::default(),
+        });
         *site = Some(made.clone());
         Ok(made)
     }

@@ -4,8 +4,8 @@ use super::duration::Written;
 use super::problem::Problem;
 use super::short::{Short, Shorten};
 use crate::model::{
-    Command, CommandSettings, Content, FileSource, OutputFiles, PickUp, ResourceFile, Retention,
-    Stdin, Stragglers, Variable, leaves,
+    Command, CommandSettings, Container, Content, FileSource, OutputFiles, PickUp, ResourceFile,
+    Retention, Stdin, Stragglers, Variable, leaves,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,27 @@ pub(super) struct CommandSettingsForm {
     /// How willing it is to leave the CPU to others, up to 19. Default: the application's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     niceness: Option<i32>,
+    /// The container that it runs in. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<ContainerForm>,
+}
+
+/// A container.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Container")]
+struct ContainerForm {
+    /// A name as podman and docker take it.
+    image: String,
+    /// The network that it has, such as `none` or `host`. Default: the engine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<String>,
+    /// How many CPUs' time it may use. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cpus: Option<f64>,
+    /// Options for the engine's `run`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    options: Vec<String>,
 }
 
 /// What becomes of processes that a command leaves behind.
@@ -227,6 +248,28 @@ impl From<OutputForm> for OutputFiles {
     }
 }
 
+impl From<ContainerForm> for Container {
+    fn from(form: ContainerForm) -> Self {
+        Container {
+            image: form.image,
+            network: form.network,
+            cpus: form.cpus,
+            options: form.options,
+        }
+    }
+}
+
+impl From<Container> for ContainerForm {
+    fn from(container: Container) -> Self {
+        ContainerForm {
+            image: container.image,
+            network: container.network,
+            cpus: container.cpus,
+            options: container.options,
+        }
+    }
+}
+
 impl CommandSettingsForm {
     pub(super) fn is_default(&self) -> bool {
         *self == CommandSettingsForm::default()
@@ -252,6 +295,7 @@ impl CommandSettingsForm {
             cpu_time_limit: self.cpu_time_limit.map(Into::into),
             open_files_limit: self.open_files_limit,
             niceness: self.niceness,
+            container: self.container.map(Into::into),
         })
     }
 }
@@ -380,6 +424,7 @@ impl CommandSettingsForm {
                 .map_err(|problem| problem.inside("cpu_time_limit"))?,
             open_files_limit: settings.open_files_limit,
             niceness: settings.niceness,
+            container: settings.container.clone().map(Into::into),
             ..CommandSettingsForm::default()
         };
         for variable in &settings.env {

@@ -3,9 +3,10 @@
 use super::task::Relocate;
 use super::{Job, Task};
 use crate::model::{
-    Command, CommandOutput, CommandSettings, DefectKind, FileSource, Name, OutputFiles, Sweep,
+    Command, CommandOutput, CommandSettings, Defect, DefectKind, FileSource, Name, OutputFiles,
+    Sweep,
 };
-use crate::work::{Array, EachItself, Slot, Swept, Unit, task_unit};
+use crate::work::{Array, EachItself, Slot, Swept, TaskRef, Unit, task_unit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -19,7 +20,13 @@ impl Job {
         name: impl Into<Name>,
         commands: impl IntoIterator<Item = Command>,
     ) -> Array<CommandOutput> {
-        self.map(name, commands, EachItself)
+        let mut defect = None;
+        let commands = commands.into_iter().inspect(|command| {
+            defect = defect.take().or_else(|| command.defect());
+        });
+        let array = self.map(name, commands, EachItself);
+        self.note_command(array.into(), defect);
+        array
     }
 
     /// Adds a task array that runs a command for each combination of parameters, which are put in for the placeholders of
@@ -42,16 +49,27 @@ impl Job {
         let (template, len) = (command.into(), sweep.len());
         let unknown = sweep.unknown_placeholder(&template);
         let parameters = sweep.parameters.len();
+        let wrong = template.defect();
         let array = self.array(name, len, Swept { template, sweep });
         let kind = unknown.map(|unknown| DefectKind::UnknownPlaceholder(unknown, parameters));
-        let defect = kind.map(|kind| self.defect_of(self.local(array.into()), kind));
-        self.defects.extend(defect);
+        self.note_command(array.into(), kind.or(wrong));
         array
     }
 
     /// How the job's commands run, where these set nothing themselves. Environment variables lie under the commands' own.
     pub fn command_settings(&mut self, settings: CommandSettings) {
+        self.defects.extend(settings.defect().map(|kind| Defect {
+            index: None,
+            task: None,
+            kind,
+        }));
         self.command_settings = settings.or(&self.command_settings);
+    }
+
+    /// Notes what is wrong with the command that a task is.
+    pub(super) fn note_command(&mut self, task: TaskRef, defect: Option<DefectKind>) {
+        let defect = defect.map(|kind| self.defect_of(self.local(task), kind));
+        self.defects.extend(defect);
     }
 }
 

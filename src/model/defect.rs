@@ -70,6 +70,9 @@ pub enum DefectKind {
         "its command has the placeholder {{{0}}}, and its sweep has {1} parameters, counted from 0; write {{{{{0}}}}} for the text itself"
     )]
     UnknownPlaceholder(usize, usize),
+    /// A command's container can't be.
+    #[error("its container can't be: {0}")]
+    Container(&'static str),
     /// More than 32 GiB of outputs, counted as they lie in memory without what they point to.
     #[error("the job's outputs take more than 32 GiB; return boxed values or split the job")]
     OutputsTooLarge,

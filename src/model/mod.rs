@@ -16,9 +16,9 @@ mod status;
 
 #[cfg(feature = "command")]
 pub use command::{
-    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Ending, FileSource,
-    LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep, Tail, UploadError,
-    Usage,
+    Captured, Command, CommandFailure, CommandOutput, CommandSettings, Container, ContainerEngine,
+    Ending, FileSource, LaunchError, OutputFiles, PickUp, Retention, Straggler, Stragglers, Sweep,
+    Tail, UploadError, Usage,
 };
 pub use defect::{Defect, DefectKind};
 pub use error::{BoxError, Error, ErrorKind, Result};
@@ -49,7 +49,7 @@ pub(crate) use command::SavedOutput;
 #[cfg(feature = "data")]
 pub(crate) use command::Variable;
 #[cfg(all(feature = "command", target_os = "linux"))]
-pub(crate) use command::{CommandRules, Keeper, Kept};
+pub(crate) use command::{CommandRules, Keeper, Kept, Login};
 #[cfg(all(
     feature = "command",
     any(target_os = "linux", feature = "data", feature = "journal")

@@ -71,6 +71,9 @@ mod of_commands {
                 program: command.program.to_string_lossy().into_owned(),
                 ..CommandParts::default()
             };
+            if let Some(container) = &command.settings.container {
+                parts.program.push_str(&format!(" in {}", container.image));
+            }
             let mut hash = Hash::default();
             command.args.iter().for_each(|arg| hash.text(arg));
             parts.arguments = hash.end();

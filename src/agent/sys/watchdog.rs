@@ -8,12 +8,13 @@ use super::{Child, Leash, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use std::ffi::CString;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 
-/// `$1` is how a variable of the pool's processes begins. Three rounds that find none end it: one that is just being
+/// `$1` is how a variable of the pool's processes begins, what follows the engine of its containers, if it has some. Three rounds that find none end it: one that is just being
 /// started shows its environment a moment later.
 const SCRIPT: &str = r#"
 exec 3<&0
@@ -33,6 +34,12 @@ exec 3<&0
         done
         sleep 0.05
     done
+    pool="${1#*=}"
+    shift
+    if [ $# -gt 0 ]; then
+        containers="$("$@" ps --all --quiet --filter "label=batchyard.pool=$pool")"
+        [ -z "$containers" ] || "$@" rm --force --volumes $containers
+    fi
 ) 2>/dev/null &
 echo $!
 "#;
@@ -55,6 +62,21 @@ pub(in crate::agent) struct Watchdog {
 impl Watchdog {
     /// Starts it.
     pub(in crate::agent) fn start(leash: &Leash) -> io::Result<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        Self::with(leash, &[], [("PATH".into(), path)])
+    }
+
+    /// Starts one that removes the pool's containers, too. `engine` is what runs them, with its options; it finds its
+    /// things by the application's environment.
+    pub(in crate::agent) fn of_containers(leash: &Leash, engine: &[OsString]) -> io::Result<Self> {
+        Self::with(leash, engine, std::env::vars_os())
+    }
+
+    fn with(
+        leash: &Leash,
+        engine: &[OsString],
+        env: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> io::Result<Self> {
         let (input, tell) = pipe_with(PipeFlags::CLOEXEC)?;
         let (gone, output) = pipe_with(PipeFlags::CLOEXEC)?;
         let null = File::options().write(true).open("/dev/null")?;
@@ -65,15 +87,20 @@ impl Watchdog {
             "batchyard-watchdog",
             leash.of_pool(),
         ];
-        let args = args.map(|arg| CString::new(arg).unwrap_or_default());
-        let path = format!(
-            "PATH={}",
-            std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into())
-        );
+        let args = args.iter().map(OsStr::new);
+        let engine = engine.iter().map(OsString::as_os_str);
+        let string = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
+        let args: Vec<_> = args.chain(engine).map(string).collect();
+        let env = env.into_iter().map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            string(&name)
+        });
+        let env: Vec<_> = env.collect();
         let shell = Child::start(&Start {
             program: c"/bin/sh",
             args: &args,
-            env: &[CString::new(path).unwrap_or_default()],
+            env: &env,
             directory: c"/",
             streams: [input.as_fd(), output.as_fd(), null.as_fd()],
         })?;

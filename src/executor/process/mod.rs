@@ -210,6 +210,13 @@ impl ProcessExecutor {
         self.workplace.keep_for = time;
         self
     }
+
+    /// What runs the [containers](crate::CommandSettings::container) of commands. Default: podman where it is there,
+    /// otherwise docker.
+    pub fn containers(mut self, engine: crate::ContainerEngine) -> Self {
+        self.workplace.containers = engine;
+        self
+    }
 }
 
 fn unwritable(error: CodecError) -> Error {

@@ -64,6 +64,12 @@ impl Job {
 
     /// Adds a task with settings of its own.
     pub fn add<T: Send + Sync + 'static>(&mut self, task: Task<T>) -> Handle<T> {
+        #[cfg(feature = "command")]
+        let (mut task, mut wrong) = (task, None);
+        #[cfg(feature = "command")]
+        if let Some(command) = task.unit.command() {
+            wrong = command.defect();
+        }
         let node = self.begin_node(task.name);
         self.note_order_only(node, &task.inputs, &task.after);
         task.inputs
@@ -93,6 +99,8 @@ impl Job {
         task.after_any_outcome
             .into_iter()
             .for_each(|before| self.order_any_outcome(before, handle));
+        #[cfg(feature = "command")]
+        self.note_command(handle.into(), wrong);
         handle
     }
 

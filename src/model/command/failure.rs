@@ -208,6 +208,31 @@ pub enum LaunchError {
     /// A file could not be put into the working directory.
     #[error("can't put `{}` into the working directory: {}", .0.display(), .1)]
     File(PathBuf, io::Error),
+    /// Neither podman nor docker is there, and the command wants a container.
+    #[error(
+        "there is neither podman nor docker to run its container; install one, or name it by `ContainerEngine`"
+    )]
+    NoContainerEngine,
+    /// A container that can't be.
+    #[error("its container can't be: {0}")]
+    NoContainer(&'static str),
+    /// The program in a container never began: the engine could not pull its image or make the container, or the program
+    /// is not in it.
+    #[error("the container of the image `{image}` did not start: {said}")]
+    Container {
+        /// The image.
+        image: String,
+        /// What the engine said.
+        said: String,
+    },
+    /// A registry refused a login, or was not there.
+    #[error("can't log in to the registry `{registry}`: {said}")]
+    Login {
+        /// The registry.
+        registry: String,
+        /// What the engine said.
+        said: String,
+    },
     /// Its end was taken from us: the application waits for children that are not its own, or ignores `SIGCHLD`.
     #[error(
         "its exit code is unknown, since the application took it: {0}; it must not wait for all children"

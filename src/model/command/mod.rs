@@ -1,5 +1,6 @@
 //! Commands: the programs that tasks run, and what is around them.
 
+mod container;
 mod failure;
 mod files;
 mod live;
@@ -7,6 +8,7 @@ mod output;
 mod settings;
 mod sweep;
 
+pub use container::{Container, ContainerEngine};
 pub use failure::{CommandFailure, Ending, LaunchError, UploadError};
 pub use files::{FileSource, OutputFiles, PickUp};
 pub use live::Tail;
@@ -14,6 +16,8 @@ pub use output::{Captured, CommandOutput, Straggler, Usage};
 pub use settings::{CommandSettings, Retention, Stragglers};
 pub use sweep::Sweep;
 
+#[cfg(target_os = "linux")]
+pub(crate) use container::Login;
 #[cfg(any(target_os = "linux", feature = "data"))]
 pub(crate) use files::leaves;
 pub(crate) use files::{Content, ResourceFile};
@@ -30,6 +34,7 @@ pub(crate) use settings::Workplace;
 #[cfg(any(feature = "data", feature = "journal"))]
 pub(crate) use sweep::Parameter;
 
+use crate::model::DefectKind;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
@@ -162,6 +167,16 @@ impl Command {
     /// See [`CommandSettings::kill_grace`].
     pub fn kill_grace(self, grace: Duration) -> Self {
         self.settings(CommandSettings::new().kill_grace(grace))
+    }
+
+    /// See [`CommandSettings::container`].
+    pub fn container(self, container: impl Into<Container>) -> Self {
+        self.settings(CommandSettings::new().container(container))
+    }
+
+    /// What is wrong with it, as far as can be told before it runs.
+    pub(crate) fn defect(&self) -> Option<DefectKind> {
+        self.settings.defect()
     }
 
     /// The program.

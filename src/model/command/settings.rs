@@ -1,5 +1,7 @@
 //! How commands run: their environment, limits, and what is kept of them.
 
+use super::{Container, ContainerEngine};
+use crate::model::DefectKind;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -26,6 +28,7 @@ pub struct CommandSettings {
     pub(crate) cpu_time_limit: Option<Duration>,
     pub(crate) open_files_limit: Option<u64>,
     pub(crate) niceness: Option<i32>,
+    pub(crate) container: Option<Container>,
 }
 
 /// An environment variable.
@@ -41,6 +44,7 @@ pub(crate) struct Variable {
 pub(crate) struct Workplace {
     pub(crate) base: Option<PathBuf>,
     pub(crate) keep_for: Duration,
+    pub(crate) containers: ContainerEngine,
 }
 
 /// When the working directory of an attempt is removed.
@@ -145,6 +149,17 @@ impl CommandSettings {
         self
     }
 
+    /// The command runs in a container, made from an image for each attempt and removed with it. Default: in none.
+    /// Niceness has no effect there, and [usage](crate::Usage) is that of the engine's client. (Azure Batch:
+    /// `containerSettings`.)
+    ///
+    /// At a time limit, or when it is cancelled, the program is asked to end as others are; being the first process of its
+    /// container, it hears that only if it has a handler for `SIGTERM`, and is killed after the grace otherwise.
+    pub fn container(mut self, container: impl Into<Container>) -> Self {
+        self.container = Some(container.into());
+        self
+    }
+
     fn variable(mut self, name: OsString, value: OsString, secret: bool) -> Self {
         self.env.push(Variable {
             name,
@@ -152,6 +167,12 @@ impl CommandSettings {
             secret,
         });
         self
+    }
+
+    /// What is wrong with them.
+    pub(crate) fn defect(&self) -> Option<DefectKind> {
+        let problem = self.container.as_ref().and_then(Container::problem);
+        problem.map(DefectKind::Container)
     }
 
     /// What is not set, from `defaults`.
@@ -169,6 +190,7 @@ impl CommandSettings {
             cpu_time_limit: self.cpu_time_limit.or(defaults.cpu_time_limit),
             open_files_limit: self.open_files_limit.or(defaults.open_files_limit),
             niceness: self.niceness.or(defaults.niceness),
+            container: self.container.or_else(|| defaults.container.clone()),
         }
     }
 }
@@ -226,6 +248,7 @@ impl Default for Workplace {
         Workplace {
             base: None,
             keep_for: Duration::from_secs(7 * 24 * 60 * 60),
+            containers: ContainerEngine::default(),
         }
     }
 }
