@@ -41,7 +41,7 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
     }
 
     /// The command that it is, with the parameters that are filled in, if it was given as such.
-    #[cfg(feature = "command")]
+    #[cfg(feature = "data")]
     #[doc(hidden)]
     fn command(&self) -> Option<Commands<'_>> {
         None
@@ -62,7 +62,7 @@ pub trait Body<A: Args, M>: Send + Sync + 'static {
     }
 }
 
-#[cfg(feature = "command")]
+#[cfg(feature = "data")]
 type Commands<'a> = (&'a crate::model::Command, Option<&'a crate::model::Sweep>);
 
 /// What starting a body gave.

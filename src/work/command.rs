@@ -103,6 +103,7 @@ impl Body<(), AsItStands> for Command {
         call.launch(self).into()
     }
 
+    #[cfg(feature = "data")]
     fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
         Some((self, None))
     }
@@ -186,6 +187,7 @@ impl Body<(Ref<usize>,), AsItStands> for Swept {
             .into()
     }
 
+    #[cfg(feature = "data")]
     fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
         Some((&self.template, Some(&self.sweep)))
     }

@@ -7,7 +7,7 @@ use super::inputs::{Args, Places, Prepend};
 use super::travel::Travels;
 use super::values::{Slot, Values};
 use crate::model::{BoxError, Panic};
-#[cfg(feature = "command")]
+#[cfg(feature = "data")]
 use crate::model::{Command, Sweep};
 use std::any::Any;
 use std::marker::PhantomData;
@@ -38,7 +38,7 @@ pub(crate) trait Unit: Travels + Send + Sync {
     fn output(&self) -> &dyn Any;
 
     /// See [`Body::command`].
-    #[cfg(feature = "command")]
+    #[cfg(feature = "data")]
     fn command(&self) -> Option<(&Command, Option<&Sweep>)>;
 }
 
@@ -298,7 +298,7 @@ where
         &self.output.slot
     }
 
-    #[cfg(feature = "command")]
+    #[cfg(feature = "data")]
     fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
         self.body.command()
     }
@@ -498,7 +498,7 @@ where
         &self.output.slot
     }
 
-    #[cfg(feature = "command")]
+    #[cfg(feature = "data")]
     fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
         self.body.command()
     }
@@ -552,7 +552,7 @@ impl Unit for Queued {
         self.0.output()
     }
 
-    #[cfg(feature = "command")]
+    #[cfg(feature = "data")]
     fn command(&self) -> Option<(&Command, Option<&Sweep>)> {
         self.0.command()
     }

@@ -118,7 +118,7 @@ fn a_failure_stays_one_with_its_attempts_until_it_is_reactivated() {
     assert_eq!(run.state(broken).unwrap(), TaskState::Failed);
     assert_eq!(run.attempts(broken).unwrap().len(), 2);
     assert_eq!(run.counters(broken).unwrap().retries, 1);
-    assert_eq!(run.state(&sum).unwrap(), TaskState::Skipped);
+    assert_eq!(run.state(sum).unwrap(), TaskState::Skipped);
     let counts = run.counts();
     assert_eq!((counts.succeeded, counts.failed, counts.skipped), (3, 1, 1));
 

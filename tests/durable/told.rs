@@ -76,7 +76,7 @@ fn a_task_gets_back_what_its_last_attempt_has_saved_also_in_another_life() {
     while counted.load(Ordering::SeqCst) < 61 {
         std::thread::yield_now();
     }
-    assert_eq!(run.state(&count).unwrap(), TaskState::Running);
+    assert_eq!(run.state(count).unwrap(), TaskState::Running);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     loop {
         let task = journal::inspect(yard.path())

@@ -1,6 +1,11 @@
 //! What a crash may leave, byte for byte: a double of the disk records what was written and when it was synced, and each
 //! state that the disk could be in after a crash is opened.
 
+#![allow(
+    clippy::expect_used,
+    reason = "the disk of the tests may panic, too; clippy.toml allows it only in the tests themselves"
+)]
+
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
