@@ -119,7 +119,8 @@ impl Policy {
             run.locate(late.from)
                 .is_some_and(|place| !place.is_watched())
         };
-        let is_open = |late: &Late| run.ended_state(late.from).is_none() && unwatched(late);
+        // An array that can't succeed any more may have elements that go on.
+        let is_open = |late: &Late| !Standing::of(run, late.from).is_over && unwatched(late);
         if segment.job.late.iter().any(is_open) {
             self.quiesce(run, effects);
         }
