@@ -70,7 +70,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let table = job.reduce("sum up", &smoothed, sum_up);
 
-    let run = Pool::new(ThreadExecutor::new(2)?).submit(job)?;
+    let pool = Pool::new(ThreadExecutor::new(2)?);
+    let run = pool.submit(job)?;
     print!("{}", run.output(&table).wait()?.stdout().text()?);
     println!("{} tasks succeeded", run.wait()?.succeeded);
     Ok(())
