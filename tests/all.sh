@@ -15,6 +15,9 @@ export PROPTEST_CASES="${PROPTEST_CASES:-256}"
 export BATCHYARD_SEEDS="${BATCHYARD_SEEDS:-1000}"
 export BATCHYARD_CHAOS="${BATCHYARD_CHAOS:-3}"
 export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-2}"
+
+# Where a panic happened is told all the same, and everything compiles sooner.
+export CARGO_PROFILE_DEV_DEBUG=line-tables-only
 export BATCHYARD_KILLS="${BATCHYARD_KILLS:-12}"
 
 # What the tests need beyond the toolchain, by name: need_debian, need_python, need_npm and need_cargo (tests/lib.sh).
@@ -40,7 +43,7 @@ section_docs() {
 }
 
 section_tests() {
-    within 15 cargo test --workspace --all-features
+    within 18 cargo test --workspace --all-features
     within 5 cargo test --all-features --test pandas --test chromium --test tmux --test containers
 }
 
@@ -74,6 +77,8 @@ section_examples() {
     local name names log="$target/example.log"
     names="$(metadata '[t["name"] for t in package["targets"] if "example" in t["kind"]]')"
     [ -n "$names" ] || { echo "no examples" >&2; return 1; }
+    # As in a release, but for what takes the compiler longest: all examples together would take it ten minutes.
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
     cargo build --release --examples --all-features
     for name in $names; do
         printf '\n-- example %s\n' "$name"
@@ -96,7 +101,7 @@ section_benches() {
     names="$(metadata '[t["name"] for p in metadata["packages"] if p["name"] == "batchyard-benches" for t in p["targets"] if "bench" in t["kind"]]')"
     [ -n "$names" ] || { echo "no benchmarks" >&2; return 1; }
     # Nobody reads these figures, and optimising across crates takes longer than all the rest of the section.
-    export CARGO_PROFILE_BENCH_LTO=false
+    export CARGO_PROFILE_BENCH_LTO=false CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_BENCH_OPT_LEVEL=1
     cargo bench -p batchyard-benches --no-run
     for name in $names; do
         printf '\n-- bench %s\n' "$name"
