@@ -105,7 +105,7 @@ section_benches() {
     cargo bench -p batchyard-benches --no-run
     for name in $names; do
         printf '\n-- bench %s\n' "$name"
-        within 3 cargo bench --quiet -p batchyard-benches --bench "$name" -- --tasks 10000 --rounds 1 --json |
+        within 3 cargo bench --quiet -p batchyard-benches --bench "$name" -- --tasks 1000 --rounds 1 --json |
             if [ "$name" = dag ]; then figures; else cat; fi
     done
 }
