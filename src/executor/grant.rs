@@ -74,19 +74,11 @@ impl Grant {
                 self.expand()?;
                 continue;
             };
-            let run = self.charge.run();
-            let spot = self.charge.spot();
-            let begun = run.engine().with(|policy, effects| match part {
-                Some(part) => policy.begin_part(run, task, part, spot, effects),
-                None => policy.begin(run, task, queued, spot, effects),
-            });
-            if let Some(attempt) = begun {
-                self.charge.set_task(task);
-                let begun = Begun {
-                    task,
-                    part,
-                    attempt,
-                };
+            let begun =
+                self.charge.run().engine().with(|policy, effects| {
+                    policy.begin_on(&self.charge, task, queued, part, effects)
+                });
+            if let Some(begun) = begun {
                 return Some(Lease::new(self.charge.clone(), begun));
             }
         }
@@ -104,22 +96,11 @@ impl Grant {
         }
         while self.tasks.len() < most && self.expand().is_some() {}
         let tasks = self.tasks.drain(..most.min(self.tasks.len()));
-        let (charge, run) = (&self.charge, self.charge.run());
-        run.engine().with(|policy, effects| {
+        let charge = &self.charge;
+        charge.run().engine().with(|policy, effects| {
             for task in tasks {
-                let attempt = policy.begin(run, task, false, charge.spot(), effects);
-                to.extend(attempt.map(|attempt| {
-                    charge.set_task(task);
-                    let part = None;
-                    Lease::new(
-                        charge.clone(),
-                        Begun {
-                            task,
-                            part,
-                            attempt,
-                        },
-                    )
-                }));
+                let begun = policy.begin_on(charge, task, false, None, effects);
+                to.extend(begun.map(|begun| Lease::new(charge.clone(), begun)));
             }
         });
     }

@@ -21,8 +21,8 @@ pub(crate) struct Charge {
     gpus: Option<Arc<[u32]>>,
     /// For tasks that lanes may start, and not for one that the policy started.
     plain: bool,
-    /// One that the policy started, and that waits in a grant to be begun.
-    begins_later: AtomicBool,
+    /// Its tasks may be wanted back before they are begun: those of lanes, and one that waits in a grant.
+    recallable: AtomicBool,
     /// Its share has gone back before its last holder let go.
     returned: AtomicBool,
     /// The task begun last, plus one.
@@ -72,7 +72,7 @@ impl Charges {
             spot: self.places.take(share.node),
             gpus: (!gpus.is_empty()).then(|| gpus.into()),
             plain: share.group.is_none(),
-            begins_later: AtomicBool::new(false),
+            recallable: AtomicBool::new(share.group.is_none()),
             returned: AtomicBool::new(false),
             task: AtomicU32::new(0),
             lane: OnceLock::new(),
@@ -87,7 +87,7 @@ impl Charges {
 
     /// A task that the policy started is begun later, and may be wanted back until then.
     pub(super) fn begins_later(&mut self, charge: &Charge) {
-        if !charge.plain && !charge.begins_later.swap(true, Ordering::Relaxed) {
+        if !charge.recallable.swap(true, Ordering::Relaxed) {
             self.count_recallable(charge.run.rank());
         }
     }
@@ -136,7 +136,7 @@ impl Policy {
         };
         self.charges.places.give_back(charge.spot);
         self.placing.release(share.node, share.allocation);
-        if charge.plain || charge.begins_later.load(Ordering::Relaxed) {
+        if charge.recallable.load(Ordering::Relaxed) {
             self.charges.end_recallable(charge.run.rank());
         }
         share

@@ -78,25 +78,29 @@ impl Policy {
     fn begin_taken(&mut self, taken: Taken, effects: &mut Effects) -> Taken {
         let Taken { charge, work } = taken;
         let begun = match &work {
-            TakenWork::Queued(place) => self.begin_place(&charge, place, effects),
+            TakenWork::Queued(place) => {
+                self.begin_on(&charge, place.task(), true, place.part(), effects)
+            }
             _ => None,
         };
         let work = begun.map_or(work, TakenWork::Begun);
         Taken { charge, work }
     }
 
-    /// Begins a task that was taken, unless it is over meanwhile.
-    fn begin_place(
+    /// Begins an attempt on a charge's account, or one instance of it, unless the task is over meanwhile; `queued` as for
+    /// [`begin`](Self::begin).
+    pub(crate) fn begin_on(
         &mut self,
         charge: &Charge,
-        place: &Place,
+        task: TaskId,
+        queued: bool,
+        part: Option<Part>,
         effects: &mut Effects,
     ) -> Option<Begun> {
-        let (run, spot, task) = (charge.run(), charge.spot(), place.task());
-        let part = place.part();
+        let (run, spot) = (charge.run(), charge.spot());
         let attempt = match part {
             Some(part) => self.begin_part(run, task, part, spot, effects),
-            None => self.begin(run, task, true, spot, effects),
+            None => self.begin(run, task, queued, spot, effects),
         }?;
         charge.set_task(task);
         Some(Begun {
@@ -182,7 +186,7 @@ impl Policy {
     }
 
     /// Begins an instance of a task, unless what was placed with it is over meanwhile: with the first, an attempt begins.
-    pub(crate) fn begin_part(
+    fn begin_part(
         &mut self,
         run: &Run,
         task: TaskId,
@@ -198,7 +202,7 @@ impl Policy {
 
     /// Begins an attempt, unless the task has ended, or its run was disabled, meanwhile. `queued` says that it was in the
     /// policy's queue; otherwise it is one that lanes may run.
-    pub(crate) fn begin(
+    fn begin(
         &mut self,
         run: &Run,
         task: TaskId,
