@@ -7,6 +7,8 @@ use super::call::Call;
 use super::codec::{CodecError, decode, encode};
 #[cfg(feature = "journal")]
 use super::identity::{CommandParts, Identity};
+#[cfg(feature = "journal")]
+use super::inputs::Args;
 use super::inputs::Ref;
 #[cfg(feature = "journal")]
 use super::travel::Wire;
@@ -141,37 +143,6 @@ impl Body<(Ref<Command>,), AsItStands> for EachItself {
     }
 }
 
-#[cfg(feature = "journal")]
-impl Wire<(), CommandOutput> for Command {
-    fn encode_argument(&self, (): (), _: &mut Vec<u8>) -> Result<(), CodecError> {
-        Ok(())
-    }
-
-    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
-        encode(&SavedOutput::of(output), to)
-    }
-
-    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
-        decode(bytes).map(SavedOutput::into_output)
-    }
-}
-
-/// An item is known by its parts.
-#[cfg(feature = "journal")]
-impl Wire<(Ref<Command>,), CommandOutput> for EachItself {
-    fn encode_argument(&self, (command,): (&Command,), to: &mut Vec<u8>) -> Result<(), CodecError> {
-        encode(&CommandParts::of(command), to)
-    }
-
-    fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
-        encode(&SavedOutput::of(output), to)
-    }
-
-    fn decode_output(&self, bytes: &[u8]) -> Result<CommandOutput, CodecError> {
-        decode(bytes).map(SavedOutput::into_output)
-    }
-}
-
 /// A command for each combination of parameters, made when it is to run.
 pub(crate) struct Swept {
     pub(crate) template: Command,
@@ -203,11 +174,39 @@ impl Body<(Ref<usize>,), AsItStands> for Swept {
     }
 }
 
+/// A body that is a command as it stands, and what its elements are known by.
+#[cfg(feature = "journal")]
+trait CommandAsItStands<A: Args> {
+    fn encode_argument(&self, args: A::Refs<'_>, to: &mut Vec<u8>) -> Result<(), CodecError>;
+}
+
+#[cfg(feature = "journal")]
+impl CommandAsItStands<()> for Command {
+    fn encode_argument(&self, (): (), _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Ok(())
+    }
+}
+
+/// An item is known by its parts.
+#[cfg(feature = "journal")]
+impl CommandAsItStands<(Ref<Command>,)> for EachItself {
+    fn encode_argument(&self, (command,): (&Command,), to: &mut Vec<u8>) -> Result<(), CodecError> {
+        encode(&CommandParts::of(command), to)
+    }
+}
+
 /// An element is known by its index, since all parameters are known with the array.
 #[cfg(feature = "journal")]
-impl Wire<(Ref<usize>,), CommandOutput> for Swept {
+impl CommandAsItStands<(Ref<usize>,)> for Swept {
     fn encode_argument(&self, (element,): (&usize,), to: &mut Vec<u8>) -> Result<(), CodecError> {
         encode(element, to)
+    }
+}
+
+#[cfg(feature = "journal")]
+impl<A: Args, C: CommandAsItStands<A>> Wire<A, CommandOutput> for C {
+    fn encode_argument(&self, args: A::Refs<'_>, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        CommandAsItStands::encode_argument(self, args, to)
     }
 
     fn encode_output(&self, output: &CommandOutput, to: &mut Vec<u8>) -> Result<(), CodecError> {
