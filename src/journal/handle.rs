@@ -134,13 +134,11 @@ impl Journal {
         let survey = Survey::of(job.inner());
         let mut submission = Submission::of(job.inner(), &survey, now())?;
         let durable = Arc::new(Durable::default());
-        let old = self.state.submission.take();
-        if let Some(old) = &old {
+        if let Some(old) = &self.state.submission {
             submission.at = old.at;
         }
         let carried = Duration::from_millis(now().saturating_sub(submission.at));
         let run = engine.prepare((job, offer), durable.clone(), carried);
-        self.state.submission = old;
         let (past, reuse) = match self.state.submission.is_some() {
             false => {
                 *durable.written() = written_of(&run, std::iter::empty());
@@ -164,14 +162,8 @@ impl Journal {
         let Journal {
             store, place, pace, ..
         } = self;
-        let writer = Writer::new(
-            &run,
-            durable,
-            (store, place.clone(), files),
-            pace,
-            survey,
-            false,
-        );
+        let kept = (store, place.clone(), files);
+        let writer = Writer::new(&run, durable, kept, pace, survey);
         started?;
         writer.start().map_err(|error| place.error(error))?;
         Ok((run, reuse))

@@ -85,7 +85,7 @@ pub struct InspectedAttempt {
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     let path = path.as_ref();
     let inspection = || -> std::result::Result<_, crate::BoxError> {
-        let (groups, damaged) = readable(&exists(path)?)?;
+        let (groups, damaged) = readable(path)?;
         let mut state = State::default();
         for group in groups {
             state.add(&group)?;
@@ -114,7 +114,7 @@ pub struct Salvaged {
 pub fn salvage(damaged: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Salvaged> {
     let (damaged, to) = (damaged.as_ref(), to.as_ref());
     let read = || -> std::result::Result<_, crate::BoxError> {
-        let (groups, damaged_at) = readable(&exists(damaged)?)?;
+        let (groups, damaged_at) = readable(damaged)?;
         let mut state = State::default();
         // What refers to a group that was lost can't be used, and isn't missed.
         let usable = groups.into_iter().filter(|group| state.add(group).is_ok());
@@ -169,13 +169,6 @@ pub fn forget(path: impl AsRef<Path>, label: &str) -> Result<u64> {
 }
 
 const NO_JOB: &str = "nothing that can be read says what the job was";
-
-fn exists(path: &Path) -> std::result::Result<std::path::PathBuf, JournalError> {
-    match path.try_exists()? {
-        true => Ok(path.to_owned()),
-        false => Err(JournalError::Missing),
-    }
-}
 
 impl Inspection {
     /// The job's name; nothing, if none was submitted yet.

@@ -5,9 +5,6 @@ use super::state::State;
 use super::writer::Group;
 use crate::model::ELEMENT;
 
-/// A group is not much longer.
-const GROUP: usize = 4 << 20;
-
 /// The groups that come to the same state.
 pub(super) fn groups(state: &State) -> impl Iterator<Item = Vec<u8>> + use<> {
     let mut groups = Vec::new();
@@ -31,7 +28,7 @@ pub(super) fn groups(state: &State) -> impl Iterator<Item = Vec<u8>> + use<> {
             _ => &[],
         };
         group.end(id..id + 1, end, output);
-        if group.len() > GROUP {
+        if group.is_full() {
             groups.push(encoded(&group.take()));
         }
     }

@@ -54,7 +54,6 @@ impl Writer {
         (store, place, files): (Box<dyn Store>, Place, Option<Files>),
         pace: Pace,
         survey: Survey,
-        finished: bool,
     ) -> Self {
         Writer {
             run: Arc::downgrade(run),
@@ -66,7 +65,7 @@ impl Writer {
             pace,
             survey,
             running: HashMap::new(),
-            finished,
+            finished: false,
         }
     }
 
@@ -115,13 +114,10 @@ impl Writer {
     /// How long to wait for a call.
     fn patience(&self, rest: Duration) -> Option<Duration> {
         let pace = match self.pace {
-            Pace::EveryCompletion => OFTEN,
+            Pace::EveryCompletion => OFTEN.max(rest.min(Duration::from_millis(50))),
             Pace::Behind(most) => most,
         };
-        (!self.finished).then_some(match self.pace {
-            Pace::EveryCompletion => pace.max(rest.min(Duration::from_millis(50))),
-            Pace::Behind(_) => pace,
-        })
+        (!self.finished).then_some(pace)
     }
 
     /// Writes what has happened since. `ended` was asked before anything else is looked at.
@@ -228,7 +224,7 @@ impl Writer {
             bytes.clear();
             let end = self.encode(run, node, index, &mut bytes);
             group.end(id..id + 1, end, &bytes);
-            if group.len() > GROUP {
+            if group.is_full() {
                 self.flush(group)?;
             }
         }
@@ -341,9 +337,9 @@ impl Group {
         }
     }
 
-    /// About how many bytes it has.
-    pub(super) fn len(&self) -> usize {
-        self.outputs.len() + 8 * self.ranges.len()
+    /// Whether it is to be written before more is added to it.
+    pub(super) fn is_full(&self) -> bool {
+        self.outputs.len() + 8 * self.ranges.len() > GROUP
     }
 
     /// Tasks have ended, each with this output.

@@ -61,9 +61,7 @@ impl FileStore {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let open = || {
-            if !path.try_exists()? {
-                return Err(JournalError::Missing);
-            }
+            must_exist(&path)?;
             let hold = Hold::take(&path)?;
             FileDisk::clean_up(&path)?;
             Ok((Log::open(FileDisk::open(&path)?)?, hold))
@@ -273,6 +271,7 @@ impl FileId {
 
 /// All groups of a file that can be read, whatever is between them; and where the damage begins, if there is any.
 pub(super) fn readable(path: &Path) -> Result<(Vec<Vec<u8>>, Option<u64>), JournalError> {
+    must_exist(path)?;
     let mut disk = FileDisk::open(path)?;
     let id = read_id(&mut *disk.reader(0)?)?;
     let mut log = Log::begin(disk, id);
@@ -284,6 +283,13 @@ pub(super) fn readable(path: &Path) -> Result<(Vec<Vec<u8>>, Option<u64>), Journ
     let damaged = end < log.disk.len()?;
     groups.extend(log.frames_after(end)?);
     Ok((groups, damaged.then_some(end)))
+}
+
+fn must_exist(path: &Path) -> Result<(), JournalError> {
+    match path.try_exists()? {
+        true => Ok(()),
+        false => Err(JournalError::Missing),
+    }
 }
 
 fn read_id(reader: &mut dyn Read) -> Result<FileId, JournalError> {
