@@ -5,6 +5,7 @@
 use super::event::{Event, EventKind, RunId};
 use super::events::{Events, Update};
 use super::snapshot::{RunSnapshot, Snapshot};
+use super::words::outcome_name;
 use crate::Pool;
 use crate::model::{AttemptEnd, Counts, TaskId, TaskState};
 use metrics::{
@@ -190,13 +191,8 @@ impl Watched {
     }
 
     fn attempt_ended(&mut self, task: TaskId, end: &AttemptEnd, at: Duration) {
-        let outcome = match end {
-            AttemptEnd::Succeeded => "succeeded",
-            AttemptEnd::Failed(_) => "failed",
-            AttemptEnd::Cancelled => "cancelled",
-            AttemptEnd::Returned(_) => "returned",
-        };
-        let labels = [("job", self.job.clone()), ("outcome", outcome.to_owned())];
+        let outcome = outcome_name(end).to_owned();
+        let labels = [("job", self.job.clone()), ("outcome", outcome)];
         counter!("batchyard_attempts_total", &labels).increment(1);
         if let Some(Some(started)) = self.running.get(&task) {
             let took = at.saturating_sub(*started).as_secs_f64();
@@ -336,38 +332,41 @@ mod tests {
             .map_or(f64::NAN, |metric| metric.4)
     }
 
+    /// Name, outcome, and what is expected of `recorded`, whatever is lost.
+    const RUNS_AND_TASKS: [(&str, &str, f64); 6] = [
+        ("batchyard_runs", "", 0.0),
+        ("batchyard_runs_total", "failed", 1.0),
+        ("batchyard_tasks_running", "", 0.0),
+        ("batchyard_tasks_total", "succeeded", 98.0),
+        ("batchyard_tasks_total", "failed", 1.0),
+        ("batchyard_tasks_total", "skipped", 1.0),
+    ];
+
+    fn check(metrics: &[Metric], expected: &[(&str, &str, f64)]) {
+        for &(name, outcome, expected) in expected {
+            assert_eq!(value(metrics, name, outcome), expected, "{name}");
+        }
+    }
+
     #[test]
     fn runs_tasks_and_attempts_are_counted_by_outcome() {
         let metrics = recorded(1 << 16);
-        for (name, outcome, expected) in [
-            ("batchyard_runs", "", 0.0),
-            ("batchyard_runs_total", "failed", 1.0),
-            ("batchyard_tasks_running", "", 0.0),
-            ("batchyard_tasks_total", "succeeded", 98.0),
-            ("batchyard_tasks_total", "failed", 1.0),
-            ("batchyard_tasks_total", "skipped", 1.0),
-            ("batchyard_attempts_total", "failed", 2.0),
-            ("batchyard_attempt_seconds", "succeeded", 98.0),
-            ("batchyard_retries_total", "", 1.0),
-        ] {
-            assert_eq!(value(&metrics, name, outcome), expected, "{name}");
-        }
+        check(&metrics, &RUNS_AND_TASKS);
+        check(
+            &metrics,
+            &[
+                ("batchyard_attempts_total", "failed", 2.0),
+                ("batchyard_attempt_seconds", "succeeded", 98.0),
+                ("batchyard_retries_total", "", 1.0),
+            ],
+        );
     }
 
     #[test]
     fn runs_and_tasks_are_counted_though_their_events_are_lost() {
         let metrics = recorded(5);
         assert!(value(&metrics, "batchyard_events_lost_total", "") > 100.0);
-        for (name, outcome, expected) in [
-            ("batchyard_runs", "", 0.0),
-            ("batchyard_runs_total", "failed", 1.0),
-            ("batchyard_tasks_running", "", 0.0),
-            ("batchyard_tasks_total", "succeeded", 98.0),
-            ("batchyard_tasks_total", "failed", 1.0),
-            ("batchyard_tasks_total", "skipped", 1.0),
-        ] {
-            assert_eq!(value(&metrics, name, outcome), expected, "{name}");
-        }
+        check(&metrics, &RUNS_AND_TASKS);
     }
 
     /// Name, kind, and names of labels.

@@ -85,9 +85,7 @@ impl fmt::Display for Progress {
         let percent = (self.fraction() * 100.0).floor();
         write!(f, "{}: {ended}/{total} ({percent} %)", self.job)?;
         write!(f, ", {} running", self.running)?;
-        for (count, what) in troubles(&self.tasks) {
-            write!(f, ", {count} {what}")?;
-        }
+        write_troubles(f, &self.tasks)?;
         match self.retries {
             0 => (),
             1 => f.write_str(", 1 retry")?,
@@ -110,6 +108,10 @@ pub(super) fn troubles(tasks: &Counts) -> impl Iterator<Item = (u64, &'static st
         (tasks.cancelled, "cancelled"),
     ];
     all.into_iter().filter(|(count, _)| *count > 0)
+}
+
+pub(super) fn write_troubles(f: &mut fmt::Formatter<'_>, tasks: &Counts) -> fmt::Result {
+    troubles(tasks).try_for_each(|(count, what)| write!(f, ", {count} {what}"))
 }
 
 /// Tasks in a second, with three digits.

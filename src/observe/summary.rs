@@ -1,6 +1,6 @@
 //! What became of a run, for people.
 
-use super::progress::{Progress, Rate, Short, troubles};
+use super::progress::{Progress, Rate, Short, write_troubles};
 use crate::engine::Run;
 use crate::model::Error;
 use std::fmt;
@@ -57,9 +57,7 @@ impl fmt::Display for Summary {
             "  {} of {} tasks succeeded",
             tasks.succeeded, tasks.total
         )?;
-        for (count, what) in troubles(tasks) {
-            write!(f, ", {count} {what}")?;
-        }
+        write_troubles(f, tasks)?;
         write!(f, "; {rate}")?;
         if self.progress.retries > 0 {
             write!(f, "; {} attempts were repeated", self.progress.retries)?;
@@ -71,9 +69,7 @@ impl fmt::Display for Summary {
                 "\n  `{}`: {} of {} succeeded",
                 array.name, tasks.succeeded, tasks.total
             )?;
-            for (count, what) in troubles(tasks) {
-                write!(f, ", {count} {what}")?;
-            }
+            write_troubles(f, tasks)?;
         }
         self.write_failures(f)
     }

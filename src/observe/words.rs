@@ -62,19 +62,23 @@ pub(super) fn optional_text<S: Serializer>(
 
 pub(super) fn outcome<S: Serializer>(end: &AttemptEnd, to: S) -> Result<S::Ok, S::Error> {
     let mut map = to.serialize_map(None)?;
+    map.serialize_entry("outcome", outcome_name(end))?;
     match end {
-        AttemptEnd::Succeeded => map.serialize_entry("outcome", "succeeded")?,
-        AttemptEnd::Cancelled => map.serialize_entry("outcome", "cancelled")?,
-        AttemptEnd::Failed(error) => {
-            map.serialize_entry("outcome", "failed")?;
-            map.serialize_entry("error", &error.to_string())?;
-        }
-        AttemptEnd::Returned(why) => {
-            map.serialize_entry("outcome", "returned")?;
-            map.serialize_entry("why", why)?;
-        }
+        AttemptEnd::Succeeded | AttemptEnd::Cancelled => (),
+        AttemptEnd::Failed(error) => map.serialize_entry("error", &error.to_string())?,
+        AttemptEnd::Returned(why) => map.serialize_entry("why", why)?,
     }
     map.end()
+}
+
+/// How an attempt ended, as data and labels have it.
+pub(super) fn outcome_name(end: &AttemptEnd) -> &'static str {
+    match end {
+        AttemptEnd::Succeeded => "succeeded",
+        AttemptEnd::Failed(_) => "failed",
+        AttemptEnd::Cancelled => "cancelled",
+        AttemptEnd::Returned(_) => "returned",
+    }
 }
 
 impl fmt::Display for Event {

@@ -65,7 +65,7 @@ impl Sheet {
         for node in graph.nodes() {
             let at = layers[node.id.index()] / together;
             nodes[at] += 1;
-            boxes[at].take_in(&drawing.counts(node.id));
+            boxes[at].counts.add_all(&drawing.counts(node.id), 1);
         }
         for (place, nodes) in boxes.iter_mut().zip(&nodes) {
             place.label = format!("{nodes} nodes, {} tasks", place.counts.total);
@@ -106,15 +106,6 @@ impl Box {
             running: false,
             layer,
         }
-    }
-
-    fn take_in(&mut self, more: &Counts) {
-        let counts = &mut self.counts;
-        counts.total += more.total;
-        counts.succeeded += more.succeeded;
-        counts.failed += more.failed;
-        counts.skipped += more.skipped;
-        counts.cancelled += more.cancelled;
     }
 }
 

@@ -94,13 +94,14 @@ impl<'a> Gantt<'a> {
             .try_for_each(|attempt| self.draw_bar(f, attempt))
     }
 
+    fn row(&self, attempt: &AttemptTimes) -> usize {
+        let slot = (attempt.node, attempt.slot);
+        self.row_of.get(&slot).copied().unwrap_or(0)
+    }
+
     fn draw_bar(&self, f: &mut fmt::Formatter<'_>, attempt: &AttemptTimes) -> fmt::Result {
         let timeline = self.timeline;
-        let row = self
-            .row_of
-            .get(&(attempt.node, attempt.slot))
-            .copied()
-            .unwrap_or(0);
+        let row = self.row(attempt);
         let x = LEFT + WIDTH * timeline.fraction(attempt.started);
         let end = LEFT + WIDTH * timeline.fraction(timeline.end_of(attempt));
         // The shortest are seen, too.
@@ -128,11 +129,7 @@ impl<'a> Gantt<'a> {
         let mut busy = vec![[0.0_f64; SHARES]; self.rows.len()];
         let mut failed = vec![[false; SHARES]; self.rows.len()];
         for attempt in &self.timeline.attempts {
-            let row = self
-                .row_of
-                .get(&(attempt.node, attempt.slot))
-                .copied()
-                .unwrap_or(0);
+            let row = self.row(attempt);
             self.timeline.spread(attempt, &mut busy[row]);
             if attempt.outcome == super::AttemptOutcome::Failed {
                 let end = self.timeline.fraction(self.timeline.end_of(attempt));
@@ -309,7 +306,7 @@ fn label(timeline: &Timeline, slots: &[(NodeId, u32)]) -> String {
 
 /// What stands beside a bar when it is pointed at.
 fn in_words(timeline: &Timeline, attempt: &AttemptTimes, label: &str) -> String {
-    let took = Short(timeline.end_of(attempt).saturating_sub(attempt.started));
+    let took = Short(timeline.length_of(attempt));
     let number = attempt.attempt;
     let mut words = format!(
         "{label}, attempt {number}: {} after {took}",

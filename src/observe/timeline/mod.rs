@@ -138,6 +138,11 @@ impl Timeline {
     fn end_of(&self, attempt: &AttemptTimes) -> Duration {
         attempt.ended.unwrap_or(self.until).max(attempt.started)
     }
+
+    /// How long it took, so far.
+    fn length_of(&self, attempt: &AttemptTimes) -> Duration {
+        self.end_of(attempt).saturating_sub(attempt.started)
+    }
 }
 
 impl AttemptTimes {

@@ -105,7 +105,7 @@ impl Page<'_> {
             let wait = attempt
                 .wait()
                 .map_or("–".to_owned(), |wait| Short(wait).to_string());
-            let took = Short(self.0.end_of(attempt).saturating_sub(attempt.started));
+            let took = Short(self.0.length_of(attempt));
             let label = self.0.run.task_label(attempt.task);
             let (number, outcome) = (attempt.attempt, attempt.outcome);
             write!(
@@ -143,8 +143,7 @@ impl Page<'_> {
 impl Timeline {
     /// Those that took longest, the longest first.
     fn slowest(&self, most: usize) -> Vec<&AttemptTimes> {
-        let took =
-            |attempt: &&AttemptTimes| Reverse(self.end_of(attempt).saturating_sub(attempt.started));
+        let took = |attempt: &&AttemptTimes| Reverse(self.length_of(attempt));
         let mut attempts: Vec<_> = self.attempts.iter().collect();
         attempts.sort_by_key(took);
         attempts.truncate(most);

@@ -60,7 +60,7 @@ impl Timeline {
     fn attempt_entries(&self) -> Vec<Entry> {
         let entry = |attempt: &AttemptTimes| {
             let mut entry = self.entry("X", attempt, attempt.started);
-            entry.dur = Some(micros(self.end_of(attempt).saturating_sub(attempt.started)));
+            entry.dur = Some(micros(self.length_of(attempt)));
             entry.args = json!({
                 "attempt": attempt.attempt,
                 "outcome": attempt.outcome.name(),
@@ -168,11 +168,7 @@ impl Timeline {
             name("process_name", JOB, 0, format!("job `{}`", self.run.job())),
             name("thread_name", JOB, 1, "run".to_owned()),
         ];
-        let tracks = self
-            .attempts
-            .iter()
-            .map(|attempt| (attempt.node, attempt.slot));
-        let tracks: BTreeSet<_> = tracks.collect();
+        let tracks = self.slots();
         let nodes: BTreeSet<_> = tracks.iter().map(|&(node, _)| node).collect();
         for node in nodes {
             names.push(name(
