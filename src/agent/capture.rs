@@ -133,18 +133,16 @@ impl Capture {
 
 /// The last words in a file, as text.
 pub(super) fn last_words(captured: &Captured, most: u64) -> String {
-    let read = |path: &Path| {
-        let mut file = File::open(path)?;
-        let len = file.metadata()?.len();
-        file.seek(SeekFrom::Start(len.saturating_sub(most)))?;
-        let mut bytes = Vec::new();
-        file.take(most).read_to_end(&mut bytes)?;
-        io::Result::Ok(bytes)
-    };
-    let bytes = captured
-        .path()
-        .map(read)
-        .and_then(Result::ok)
-        .unwrap_or_default();
-    String::from_utf8_lossy(&bytes).trim().to_owned()
+    let said = captured.path().map(|path| tail(path, 0, most));
+    said.and_then(Result::ok).unwrap_or_default()
+}
+
+/// The end of what a file has from a place on, as text.
+pub(crate) fn tail(path: &Path, from: u64, most: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    file.seek(SeekFrom::Start(from.max(len.saturating_sub(most))))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }

@@ -19,6 +19,8 @@ mod stop;
 mod supervise;
 mod sys;
 
+#[cfg(feature = "python")]
+pub(crate) use capture::tail;
 #[cfg(any(feature = "python", feature = "process"))]
 pub(crate) use companion::{Companion, Companions, Ended};
 pub(crate) use stop::Stop;

@@ -135,7 +135,7 @@ impl Plan {
         match &self.how {
             How::Files { listing, size, .. } => Ok(listing.len().div_ceil(*size) as u64),
             How::FileGroups { groups, .. } => Ok(groups.len() as u64),
-            How::Rows { tables, bytes } => sizes(tables)?
+            How::Rows { tables, bytes } => sizes(tables)
                 .map(|size| Ok(size?.div_ceil(*bytes).max(1)))
                 .sum(),
             How::RowGroups { tables, keys } => match group::rows(tables, keys, &mut Vec::new()) {
@@ -163,16 +163,16 @@ fn wrong_size(message: &str) -> Error {
 }
 
 /// The sizes of the files of tables.
-fn sizes(tables: &Tables) -> Result<impl Iterator<Item = Result<u64>>> {
+fn sizes(tables: &Tables) -> impl Iterator<Item = Result<u64>> {
     let listing = tables.files.listing.clone();
-    Ok((0..listing.len()).map(move |file| {
+    (0..listing.len()).map(move |file| {
         let path = listing.path(file);
         let size = path.metadata().map(|data| data.len());
         size.map_err(|cause| {
             let message = format!("can't read {}", path.display());
             Error::new(ErrorKind::InvalidInput, message).caused_by(cause)
         })
-    }))
+    })
 }
 
 /// Gives out the mini-batches of one run, each once, in the order of the input.
@@ -209,12 +209,12 @@ impl Source {
     }
 
     fn next_piece(&mut self) -> Result<Option<(u64, Part)>, ScoringError> {
-        let How::Rows { tables, bytes } = self.plan.how.clone() else {
+        let How::Rows { tables, bytes } = &self.plan.how else {
             return Ok(None);
         };
         loop {
             if let Some(reader) = &mut self.reader {
-                if let Some(piece) = reader.piece(bytes)? {
+                if let Some(piece) = reader.piece(*bytes)? {
                     return Ok(Some((
                         piece.rows,
                         Part::Rows {
@@ -231,7 +231,7 @@ impl Source {
             }
             let path = tables.files.listing.path(self.file);
             self.file += 1;
-            self.reader = open(&tables, path, &mut self.header, &mut self.left_out)?;
+            self.reader = open(tables, path, &mut self.header, &mut self.left_out)?;
         }
     }
 

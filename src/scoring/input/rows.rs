@@ -45,14 +45,7 @@ impl Rows {
             file.read_exact(&mut bytes)?;
             decode(format, bytes, start, &path, &mut text)?;
         }
-        Ok(Rows {
-            format: format.clone(),
-            header,
-            path,
-            first_row: 0,
-            rows,
-            text,
-        })
+        Ok(Rows::of(format, header, path, rows, text))
     }
 
     /// The row that these bytes are; they begin at `start`.
@@ -65,14 +58,18 @@ impl Rows {
     ) -> io::Result<Self> {
         let mut text = String::new();
         decode(format, bytes, start, &path, &mut text)?;
-        Ok(Rows {
+        Ok(Rows::of(format, header, path, 1, text))
+    }
+
+    fn of(format: &Format, header: Header, path: PathBuf, rows: u64, text: String) -> Self {
+        Rows {
             format: format.clone(),
             header,
             path,
             first_row: 0,
-            rows: 1,
+            rows,
             text,
-        })
+        }
     }
 
     pub(super) fn first_row(self, first_row: u64) -> Self {

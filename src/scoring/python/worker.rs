@@ -3,7 +3,7 @@
 use super::PythonScorer;
 use super::line::{Line, Silence};
 use super::outputs::Outputs;
-use crate::agent::{Companion, Companions, Ended};
+use crate::agent::{Companion, Companions, Ended, tail};
 use crate::model::BoxError;
 use crate::scoring::fault::{Category, Fault};
 use crate::scoring::mini_batch::{Items, MiniBatch};
@@ -28,7 +28,7 @@ const DRIVER: &str = include_str!("driver.py");
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How much of what a process that died had written to its standard error is shown.
-const LAST_WORDS: usize = 2000;
+const LAST_WORDS: u64 = 2000;
 
 pub(super) struct PythonWorker {
     /// Gone when it has ended.
@@ -267,10 +267,8 @@ impl PythonWorker {
 
     /// The end of what it wrote to its standard error.
     fn last_words(&self) -> String {
-        let bytes = fs::read(&self.stderr).unwrap_or_default();
-        let own = bytes.get(self.stderr_before as usize..).unwrap_or_default();
-        let end = &own[own.len().saturating_sub(LAST_WORDS)..];
-        match String::from_utf8_lossy(end).trim() {
+        let said = tail(&self.stderr, self.stderr_before, LAST_WORDS).unwrap_or_default();
+        match said.as_str() {
             "" => String::new(),
             words => format!("; its last words: {words}"),
         }
