@@ -3,7 +3,8 @@
 use crate::watchdog::within_30s;
 use crate::{Door, empty_run, pool};
 use batchyard::{
-    Close, ErrorKind, FailurePolicy, Function, Job, Task, TaskState, all, asynchronous, fallible,
+    Close, ErrorKind, FailurePolicy, Function, Handle, Job, Pool, Run, Task, TaskState, all,
+    asynchronous, fallible,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -274,18 +275,24 @@ fn limits_and_the_failure_policy_cover_what_is_added() {
     });
 }
 
+/// A run with a task that is held at a door, and one that was added behind it.
+fn held_run(pool: &Pool) -> (Run, Door, [Handle<()>; 2]) {
+    let (run, door) = (empty_run(pool), Door::default());
+    let held = door.clone();
+    let first = run
+        .add(|more| more.task("first", (), move || held.wait()))
+        .unwrap();
+    let next = run
+        .add(|more| more.task_after("next", [first.into()], || ()))
+        .unwrap();
+    (run, door, [first, next])
+}
+
 #[test]
 fn cancelling_covers_what_was_added() {
     within_30s(|| {
         let pool = pool(1);
-        let (run, door) = (empty_run(&pool), Door::default());
-        let held = door.clone();
-        let first = run
-            .add(|more| more.task("first", (), move || held.wait()))
-            .unwrap();
-        let next = run
-            .add(|more| more.task_after("next", [first.into()], || ()))
-            .unwrap();
+        let (run, door, [first, next]) = held_run(&pool);
         let other = run.add(|more| more.task("other", (), || ())).unwrap();
         let after = run
             .add(|more| more.task_after("after", [next.into()], || ()))
@@ -305,14 +312,7 @@ fn cancelling_covers_what_was_added() {
 fn explain_names_what_an_added_task_waits_for() {
     within_30s(|| {
         let pool = pool(1);
-        let (run, door) = (empty_run(&pool), Door::default());
-        let held = door.clone();
-        let first = run
-            .add(|more| more.task("first", (), move || held.wait()))
-            .unwrap();
-        let next = run
-            .add(|more| more.task_after("next", [first.into()], || ()))
-            .unwrap();
+        let (run, door, [_, next]) = held_run(&pool);
         let words = run.explain(next).unwrap().to_string();
         assert!(words.contains("waits for `first`"), "{words}");
         assert_eq!(run.state(next).unwrap(), TaskState::Waiting);

@@ -6,6 +6,8 @@
     reason = "the helpers of tests may panic, too; clippy.toml allows it only in the tests themselves"
 )]
 
+#[path = "../common/scoring_cause.rs"]
+mod cause;
 mod ends;
 #[path = "../common/scoring_place.rs"]
 mod place;
@@ -13,8 +15,9 @@ mod scripts;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 
-use batchyard::scoring::{MiniBatch, ParallelRun, PythonScorer, Report, ScoringError};
+use batchyard::scoring::{MiniBatch, ParallelRun, PythonScorer, Report};
 use batchyard::{Error, Pool, ThreadExecutor};
+use cause::cause;
 use place::Place;
 use std::path::Path;
 
@@ -34,12 +37,4 @@ fn run(place: &Place, scorer: PythonScorer) -> ParallelRun {
 
 fn on_two(run: ParallelRun) -> Result<Report, Error> {
     run.run(&Pool::new(ThreadExecutor::new(2).unwrap()))
-}
-
-fn cause(result: Result<Report, Error>) -> ScoringError {
-    let error = result.expect_err("it was to end early");
-    error
-        .cause::<ScoringError>()
-        .unwrap_or_else(|| panic!("{error}"))
-        .clone()
 }

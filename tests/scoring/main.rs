@@ -6,6 +6,8 @@
     reason = "the helpers of tests may panic, too; clippy.toml allows it only in the tests themselves"
 )]
 
+#[path = "../common/scoring_cause.rs"]
+mod cause;
 mod files;
 mod jobs;
 #[cfg(feature = "onnx")]
@@ -19,8 +21,9 @@ mod timeouts;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 
-use batchyard::scoring::{MiniBatch, Report, ScoringError};
-use batchyard::{BoxError, Error, Pool, ThreadExecutor};
+use batchyard::scoring::MiniBatch;
+use batchyard::{BoxError, Pool, ThreadExecutor};
+use cause::cause;
 use place::Place;
 use std::path::Path;
 
@@ -44,12 +47,4 @@ fn name(path: &Path) -> String {
 /// A row for each file: its name.
 fn names(batch: &MiniBatch) -> Result<Vec<String>, BoxError> {
     Ok(batch.paths().iter().map(|path| name(path)).collect())
-}
-
-fn cause(result: Result<Report, Error>) -> ScoringError {
-    let error = result.expect_err("it was to end early");
-    error
-        .cause::<ScoringError>()
-        .unwrap_or_else(|| panic!("{error}"))
-        .clone()
 }
